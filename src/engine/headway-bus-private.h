@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "engine/headway-bus-store.h"
+#include "engine/headway-bus.h"
+
+G_BEGIN_DECLS
+
+/* What a bus tells the table it stands in. */
+typedef struct
+{
+  void (*work) (HeadwayBus *bus, gpointer data);   /* headway_bus_run() wants to be called */
+  void (*closed) (HeadwayBus *bus, gpointer data); /* it takes no events any more, and drains */
+  guint (*next_number) (gpointer data);            /* of a subscription */
+  gpointer data;                                   /* borrowed: the table, which outlives its buses' calls */
+} HeadwayBusHooks;
+
+/* NULL: it left the table. */
+void headway_bus_set_hooks (HeadwayBus *self, const HeadwayBusHooks *hooks);
+/* From now on only granted ids may be used, and @store is asked for more. */
+void headway_bus_set_store (HeadwayBus *self, HeadwayBusStore *store, guint64 granted_id);
+/* Asks the store for the first block. */
+void headway_bus_request_ids (HeadwayBus *self, HeadwayInstant now);
+/* Microseconds of the monotonic clock since when a publish waits for ids; 0: none does. */
+gint64 headway_bus_get_waiting_since_us (HeadwayBus *self);
+/* TRUE once everything that its readers may still want has been read. */
+gboolean headway_bus_is_drained (HeadwayBus *self);
+/* A subscription that drained is gone. */
+void headway_bus_forget_subscription (HeadwayBus *self, HeadwaySubscription *subscription);
+
+G_END_DECLS

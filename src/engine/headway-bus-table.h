@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "engine/headway-bus.h"
+#include "engine/headway-bus-store.h"
+
+G_BEGIN_DECLS
+
+#define HEADWAY_TYPE_BUS_TABLE (headway_bus_table_get_type ())
+G_DECLARE_FINAL_TYPE (HeadwayBusTable, headway_bus_table, HEADWAY, BUS_TABLE, GObject)
+
+/**
+ * HeadwayBusTable:
+ *
+ * All buses of a daemon by name, and what they share: limits, principals, the store.
+ *
+ * Signals: `bus-added (HeadwayBus *)` when a bus is there to be used; `bus-removed (HeadwayBus *)`
+ * when it has drained and its name is free; `work-pending ()` when headway_bus_table_run() wants to
+ * be called.
+ *
+ * @store: (nullable): NULL: nothing outlives the table, every id may be used
+ */
+HeadwayBusTable *headway_bus_table_new (HeadwayBusStore *store);
+
+/* Writable; the owner changes it when settings change. */
+HeadwayLimits *headway_bus_table_get_limits (HeadwayBusTable *self);
+HeadwayPrincipalTable *headway_bus_table_get_principals (HeadwayBusTable *self);
+
+/* An open bus, (transfer none) (nullable): NULL with NO_SUCH_BUS, or CLOSED while it drains.
+ * INVALID_NAME if @name is none. */
+HeadwayBus *headway_bus_table_lookup (HeadwayBusTable *self, const char *name, GError **error);
+
+/* @bus: (nullable) (transfer none): NULL with @error. Called exactly once, maybe before
+ * headway_bus_table_create() returns. */
+typedef void (*HeadwayBusReady) (HeadwayBus *bus, const GError *error, gpointer user_data);
+
+/**
+ * headway_bus_table_create:
+ * @options: (nullable): NULL for the defaults
+ * @uid: the creator (decisions.md 2)
+ *
+ * Creates a bus and answers when its first ids are safe. Errors: INVALID_NAME, BUS_EXISTS, CLOSED (a
+ * bus of that name is draining), QUOTA_EXCEEDED (max-buses), UNAVAILABLE. A second caller for a
+ * name that is being created waits for the same answer, and gets BUS_EXISTS.
+ */
+void headway_bus_table_create (HeadwayBusTable *self,
+                               const char *name,
+                               const HeadwayBusOptions *options,
+                               guint32 uid,
+                               HeadwayInstant now,
+                               HeadwayBusReady ready,
+                               gpointer user_data);
+
+/* The bus of that name; creates it with default options where auto-create-buses is on, else
+ * NO_SUCH_BUS. Other errors as headway_bus_table_create(). */
+void headway_bus_table_ensure (HeadwayBusTable *self,
+                               const char *name,
+                               guint32 uid,
+                               HeadwayInstant now,
+                               HeadwayBusReady ready,
+                               gpointer user_data);
+
+/* A bus of an earlier life of the daemon, at start: there at once, before any listener is. */
+HeadwayBus *headway_bus_table_restore (HeadwayBusTable *self,
+                                       const char *name,
+                                       guint64 last_id,
+                                       guint64 granted_id,
+                                       const HeadwayBusOptions *options,
+                                       guint32 creator,
+                                       HeadwayInstant now);
+
+/* For the store: ids of @bus up to @up_to are safe to use. Runs what waited for them. */
+void headway_bus_table_ids_granted (HeadwayBusTable *self, HeadwayBus *bus, guint64 up_to, HeadwayInstant now);
+/* For the store: none could be reserved. What waits for them fails with UNAVAILABLE and @reason. */
+void headway_bus_table_ids_refused (HeadwayBusTable *self, HeadwayBus *bus, const char *reason);
+
+/* Open buses, sorted by name (element-type HeadwayBus) (transfer container). */
+GPtrArray *headway_bus_table_list (HeadwayBusTable *self);
+/* The same and those that are closed and not gone yet. */
+GPtrArray *headway_bus_table_list_all (HeadwayBusTable *self);
+guint headway_bus_table_size (HeadwayBusTable *self);
+
+/* Runs every bus that has waiting publishes once, in turn. TRUE: call again. */
+gboolean headway_bus_table_run (HeadwayBusTable *self, HeadwayInstant now);
+
+/* Once a second or so: closes buses that nobody used for bus-expire-seconds, removes closed buses
+ * that have drained or whose @drain_window_us has passed, fails publishes that have waited 5 s for
+ * ids. */
+void headway_bus_table_tick (HeadwayBusTable *self, HeadwayInstant now, gint64 drain_window_us);
+
+/* Ends all buses, drained by whoever still reads; nothing can be created afterwards (UNAVAILABLE).
+ * The store forgets none of them, and the table keeps them until it goes itself. */
+void headway_bus_table_shut_down (HeadwayBusTable *self);
+/* TRUE if no reader of a closed bus has anything left to read. */
+gboolean headway_bus_table_is_drained (HeadwayBusTable *self);
+
+G_END_DECLS

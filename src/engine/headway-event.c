@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "engine/headway-event.h"
+
+#include "engine/headway-envelope.h"
+#include "engine/headway-error.h"
+#include "engine/headway-topic.h"
+
+#include <string.h>
+
+enum
+{
+  FLAG_FINAL = 1 << 0,
+  FLAG_SYNTHETIC = 1 << 1,
+  FLAG_PASSES_FILTERS = 1 << 2,
+  FLAG_HAS_META = 1 << 3,
+  FLAG_NO_TOPIC = 1 << 4,
+};
+
+/* One allocation: the struct, then the envelope behind room for its head, then type, topic and
+ * client as strings. Only the engine's thread counts references, so they need not be atomic. */
+struct _HeadwayEvent
+{
+  guint ref_count;
+  guint8 flags;
+  guint8 head_length; /* of `{"id":…`, right-aligned before `body` */
+  guint16 meta_length;
+  guint64 id;
+  gint64 timestamp_us;
+  HeadwayPrincipal *principal; /* owned */
+  guint32 body_length;
+  guint32 data_length;
+  guint32 meta_offset;
+  guint32 cost;
+  guint16 data_offset;
+  guint16 topic_offset;  /* from the end of the body, like those below */
+  guint16 client_offset; /* 0: no client */
+  char bytes[];
+};
+
+static const char *
+event_body (const HeadwayEvent *self)
+{
+  return self->bytes + HEADWAY_ENVELOPE_HEAD_MAX;
+}
+
+static const char *
+event_strings (const HeadwayEvent *self)
+{
+  return event_body (self) + self->body_length;
+}
+
+static HeadwayEvent *
+event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant now)
+{
+  gsize type_size = strlen (publication->type) + 1;
+  gsize topic_size = publication->topic != NULL ? strlen (publication->topic) + 1 : 0;
+  gsize client_size = publication->client != NULL ? strlen (publication->client) + 1 : 0;
+  gsize size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + headway_envelope_size_max (publication) +
+               type_size + topic_size + client_size;
+  HeadwayEvent *self = g_malloc (size);
+  HeadwayEnvelopeLayout layout;
+  char *strings;
+
+  headway_envelope_write (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, publication,
+                          (flags & FLAG_SYNTHETIC) != 0, now.real_us, &layout);
+  self->ref_count = 1;
+  self->flags = flags;
+  self->head_length = 0;
+  self->id = 0;
+  self->timestamp_us = now.real_us;
+  self->principal = headway_principal_ref (publication->principal);
+  self->body_length = layout.length;
+  self->data_offset = layout.data_offset;
+  self->data_length = layout.data_length;
+  self->meta_offset = layout.meta_offset;
+  self->meta_length = layout.meta_length;
+  self->cost = publication->data_length + (topic_size > 0 ? topic_size - 1 : 0) + publication->meta_length;
+
+  strings = self->bytes + HEADWAY_ENVELOPE_HEAD_MAX + layout.length;
+  memcpy (strings, publication->type, type_size);
+  self->topic_offset = type_size;
+  if (topic_size > 0)
+    memcpy (strings + type_size, publication->topic, topic_size);
+  self->client_offset = client_size > 0 ? type_size + topic_size : 0;
+  if (client_size > 0)
+    memcpy (strings + type_size + topic_size, publication->client, client_size);
+  size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + layout.length + type_size + topic_size + client_size;
+  return g_realloc (self, size);
+}
+
+/* A publisher gives a topic, a type or both (http-api.md): fills in the other one. */
+static gboolean
+check_names (HeadwayPublication *publication, GError **error)
+{
+  if (publication->topic == NULL && publication->type == NULL)
+    {
+      g_set_error_literal (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_TOPIC,
+                           "an event needs a topic or a type");
+      return FALSE;
+    }
+  if (publication->type == NULL)
+    publication->type = "message";
+  if (!headway_type_check (publication->type, strlen (publication->type), error))
+    return FALSE;
+  if (headway_type_is_reserved (publication->type, strlen (publication->type)))
+    {
+      g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_TYPE,
+                   "type \"%s\" is reserved for headwayd", publication->type);
+      return FALSE;
+    }
+  if (publication->topic == NULL)
+    publication->topic = publication->type;
+  return headway_topic_check (publication->topic, strlen (publication->topic), error) &&
+         (publication->client == NULL ||
+          headway_client_check (publication->client, strlen (publication->client), error));
+}
+
+static gboolean
+check_sizes (const HeadwayPublication *publication, guint64 cost_max, GError **error)
+{
+  guint64 cost;
+
+  if (publication->meta != NULL && publication->meta_length > HEADWAY_META_MAX)
+    {
+      headway_set_error_with_limit (error, HEADWAY_ERROR_INVALID_OPTION, HEADWAY_META_MAX,
+                                    "meta has %" G_GSIZE_FORMAT " bytes, at most %d are allowed",
+                                    publication->meta_length, HEADWAY_META_MAX);
+      return FALSE;
+    }
+  cost_max = MIN (cost_max, HEADWAY_EVENT_CEILING);
+  cost = (guint64) publication->data_length + strlen (publication->topic) +
+         (publication->meta != NULL ? publication->meta_length : 0);
+  if (cost > cost_max)
+    {
+      headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, cost_max,
+                                    "the event costs %" G_GUINT64_FORMAT " bytes (data, topic and meta), at most "
+                                    "%" G_GUINT64_FORMAT " are allowed",
+                                    cost, cost_max);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+check_json (HeadwayPublication *publication, GError **error)
+{
+  HeadwayJson data, meta;
+
+  if (!publication->is_valid_json)
+    {
+      if (!headway_json_validate (publication->data, publication->data_length,
+                                  HEADWAY_JSON_DEPTH_MAX, &data, error))
+        {
+          g_prefix_error_literal (error, "data: ");
+          return FALSE;
+        }
+      publication->data = data.text;
+      publication->data_length = data.length;
+    }
+  if (publication->meta == NULL)
+    return TRUE;
+  if (!headway_json_validate (publication->meta, publication->meta_length,
+                              HEADWAY_JSON_DEPTH_MAX, &meta, error))
+    {
+      g_prefix_error_literal (error, "meta: ");
+      return FALSE;
+    }
+  if (meta.type != HEADWAY_JSON_OBJECT)
+    {
+      g_set_error_literal (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION, "meta is no JSON object");
+      return FALSE;
+    }
+  publication->meta = meta.text;
+  publication->meta_length = meta.length;
+  return TRUE;
+}
+
+HeadwayEvent *
+headway_event_new (const HeadwayPublication *publication,
+                   guint64 cost_max,
+                   HeadwayInstant now,
+                   GError **error)
+{
+  HeadwayPublication checked = *publication;
+  guint8 flags = 0;
+
+  g_return_val_if_fail (publication->principal != NULL, NULL);
+  g_return_val_if_fail (publication->data != NULL, NULL);
+
+  if (checked.meta == NULL)
+    checked.meta_length = 0;
+  if (!check_names (&checked, error) || !check_sizes (&checked, cost_max, error) || !check_json (&checked, error))
+    return NULL;
+
+  if (checked.is_final)
+    flags |= FLAG_FINAL;
+  if (checked.meta != NULL)
+    flags |= FLAG_HAS_META;
+  return event_build (&checked, flags, now);
+}
+
+HeadwayEvent *
+headway_event_new_synthetic (const char *type,
+                             const char *data,
+                             gsize length,
+                             HeadwayPrincipal *system,
+                             HeadwayInstant now)
+{
+  HeadwayPublication publication = {
+    .type = type,
+    .principal = system,
+    .data = data,
+    .data_length = length,
+  };
+
+  return event_build (&publication, FLAG_SYNTHETIC | FLAG_PASSES_FILTERS | FLAG_NO_TOPIC, now);
+}
+
+HeadwayEvent *
+headway_event_new_session_closed (const char *bus_name, HeadwayPrincipal *system, HeadwayInstant now)
+{
+  /* A bus name has no character that JSON escapes. */
+  g_autofree char *data = g_strdup_printf ("{\"sessionId\":\"%s\",\"reason\":\"closed\"}", bus_name);
+  HeadwayPublication publication = {
+    .topic = "session_closed",
+    .type = "session_closed",
+    .principal = system,
+    .data = data,
+    .data_length = strlen (data),
+  };
+
+  return event_build (&publication, FLAG_PASSES_FILTERS, now);
+}
+
+void
+headway_event_set_id (HeadwayEvent *self, guint64 id)
+{
+  g_return_if_fail (self->id == 0 && (self->flags & FLAG_SYNTHETIC) == 0);
+  g_return_if_fail (id > 0 && id <= HEADWAY_ID_MAX);
+
+  self->id = id;
+  self->head_length = headway_envelope_write_head (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, id);
+}
+
+HeadwayEvent *
+headway_event_ref (HeadwayEvent *self)
+{
+  self->ref_count++;
+  return self;
+}
+
+void
+headway_event_unref (HeadwayEvent *self)
+{
+  if (--self->ref_count > 0)
+    return;
+  headway_principal_unref (self->principal);
+  g_free (self);
+}
+
+guint64
+headway_event_get_id (const HeadwayEvent *self)
+{
+  return self->id;
+}
+
+gint64
+headway_event_get_timestamp (const HeadwayEvent *self)
+{
+  return self->timestamp_us;
+}
+
+const char *
+headway_event_get_topic (const HeadwayEvent *self)
+{
+  return (self->flags & FLAG_NO_TOPIC) != 0 ? "" : event_strings (self) + self->topic_offset;
+}
+
+const char *
+headway_event_get_type (const HeadwayEvent *self)
+{
+  return event_strings (self);
+}
+
+const char *
+headway_event_get_client (const HeadwayEvent *self)
+{
+  return self->client_offset == 0 ? NULL : event_strings (self) + self->client_offset;
+}
+
+HeadwayPrincipal *
+headway_event_get_principal (const HeadwayEvent *self)
+{
+  return self->principal;
+}
+
+const char *
+headway_event_get_envelope (const HeadwayEvent *self, gsize *length)
+{
+  *length = self->head_length + self->body_length;
+  return event_body (self) - self->head_length;
+}
+
+const char *
+headway_event_get_data (const HeadwayEvent *self, gsize *length)
+{
+  *length = self->data_length;
+  return event_body (self) + self->data_offset;
+}
+
+const char *
+headway_event_get_meta (const HeadwayEvent *self, gsize *length)
+{
+  if ((self->flags & FLAG_HAS_META) == 0)
+    {
+      *length = 0;
+      return NULL;
+    }
+  *length = self->meta_length;
+  return event_body (self) + self->meta_offset;
+}
+
+gsize
+headway_event_get_size (const HeadwayEvent *self)
+{
+  return self->head_length + self->body_length;
+}
+
+gsize
+headway_event_get_cost (const HeadwayEvent *self)
+{
+  return self->cost;
+}
+
+gboolean
+headway_event_is_final (const HeadwayEvent *self)
+{
+  return (self->flags & FLAG_FINAL) != 0;
+}
+
+gboolean
+headway_event_is_synthetic (const HeadwayEvent *self)
+{
+  return (self->flags & FLAG_SYNTHETIC) != 0;
+}
+
+gboolean
+headway_event_passes_filters (const HeadwayEvent *self)
+{
+  return (self->flags & FLAG_PASSES_FILTERS) != 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "engine/headway-notice.h"
+
+#include <string.h>
+
+static const char *const resync_reasons[] = {
+  [HEADWAY_RESYNC_RING_EVICTED] = "ring_evicted",
+  [HEADWAY_RESYNC_EPOCH_RESET] = "epoch_reset",
+  [HEADWAY_RESYNC_SEEDED_REPLAY_NOT_IN_RING] = "seeded_replay_not_in_ring",
+  [HEADWAY_RESYNC_REPLAY_BUDGET_EXCEEDED] = "replay_budget_exceeded",
+};
+
+static void
+append_levels (GString *data, const HeadwayQueueLevels *levels)
+{
+  g_string_append_printf (data,
+                          "\"queueSize\":%u,\"maxQueued\":%u,\"queuedBytes\":%" G_GUINT64_FORMAT
+                          ",\"maxQueuedBytes\":%" G_GUINT64_FORMAT,
+                          levels->queued, levels->max_queued, levels->queued_bytes, levels->max_queued_bytes);
+}
+
+static void
+append_resync (GString *data, const HeadwayNotice *self)
+{
+  g_string_append_printf (data, "{\"reason\":\"%s\",%s\"lastDeliveredId\":%" G_GUINT64_FORMAT ",\"earliestAvailableId\":%" G_GUINT64_FORMAT "}",
+                          resync_reasons[self->resync.reason],
+                          self->resync.is_epoch_mismatch ? "\"detail\":\"epoch_mismatch\"," : "",
+                          self->resync.last_delivered_id,
+                          self->resync.earliest_available_id);
+}
+
+static void
+append_replay_complete (GString *data, const HeadwayNotice *self)
+{
+  g_string_append_c (data, '{');
+  if (self->replay_complete.last_replayed_id > 0)
+    g_string_append_printf (data,
+                            "\"lastReplayedEventId\":%" G_GUINT64_FORMAT ",\"lastEventId\":%" G_GUINT64_FORMAT ",",
+                            self->replay_complete.last_replayed_id,
+                            self->replay_complete.last_replayed_id);
+  g_string_append_printf (data, "\"replayedCount\":%" G_GUINT64_FORMAT "%s}",
+                          self->replay_complete.replayed_count,
+                          self->replay_complete.is_filtered ? ",\"filtered\":true" : "");
+}
+
+static void
+append_warning (GString *data, const HeadwayNotice *self)
+{
+  const HeadwayQueueLevels *levels = &self->warning.levels;
+  const char *threshold = "frames";
+
+  if (self->warning.is_over_bytes)
+    threshold = self->warning.is_over_frames ? "frames_and_bytes" : "bytes";
+  g_string_append_printf (data,
+                          "{\"queueSize\":%u,\"maxQueued\":%u,\"lastEventId\":%" G_GUINT64_FORMAT
+                          ",\"queuedBytes\":%" G_GUINT64_FORMAT ",\"maxQueuedBytes\":%" G_GUINT64_FORMAT
+                          ",\"threshold\":\"%s\"}",
+                          levels->queued, levels->max_queued, self->warning.last_event_id,
+                          levels->queued_bytes, levels->max_queued_bytes, threshold);
+}
+
+static void
+append_overflow (GString *data, const HeadwayNotice *self)
+{
+  g_string_append_printf (data, "{\"reason\":\"%s\",\"droppedAfter\":%" G_GUINT64_FORMAT ",",
+                          self->overflow.is_over_bytes ? "queue_bytes_overflow" : "queue_overflow",
+                          self->overflow.dropped_id);
+  append_levels (data, &self->overflow.levels);
+  if (self->overflow.is_over_bytes)
+    g_string_append_printf (data, ",\"eventBytes\":%" G_GSIZE_FORMAT, self->overflow.event_bytes);
+}
+
+static void
+append_idle_writer (GString *data, const HeadwayNotice *self)
+{
+  g_string_append_printf (data,
+                          "{\"reason\":\"writer_idle_timeout\",\"errorKind\":\"writer_idle_timeout\","
+                          "\"idleForMs\":%" G_GINT64_FORMAT ",\"timeoutMs\":%" G_GINT64_FORMAT,
+                          self->idle_writer.idle_ms, self->idle_writer.timeout_ms);
+}
+
+static void
+append_last_delivered (GString *data, guint64 last_delivered_id)
+{
+  g_string_append_printf (data, ",\"lastDeliveredId\":%" G_GUINT64_FORMAT "}", last_delivered_id);
+}
+
+HeadwayEvent *
+headway_notice_to_event (const HeadwayNotice *self,
+                         guint64 last_delivered_id,
+                         HeadwayPrincipal *system,
+                         HeadwayInstant now)
+{
+  g_autoptr (GString) data = g_string_sized_new (HEADWAY_NOTICE_SIZE_MAX);
+  const char *type = NULL;
+
+  switch (self->kind)
+    {
+    case HEADWAY_NOTICE_RESYNC:
+      type = "state_resync_required";
+      append_resync (data, self);
+      break;
+    case HEADWAY_NOTICE_REPLAY_COMPLETE:
+      type = "replay_complete";
+      append_replay_complete (data, self);
+      break;
+    case HEADWAY_NOTICE_SLOW_CLIENT_WARNING:
+      type = "slow_client_warning";
+      append_warning (data, self);
+      break;
+    case HEADWAY_NOTICE_EVICTED_OVERFLOW:
+      type = "client_evicted";
+      append_overflow (data, self);
+      append_last_delivered (data, last_delivered_id);
+      break;
+    case HEADWAY_NOTICE_EVICTED_IDLE_WRITER:
+      type = "client_evicted";
+      append_idle_writer (data, self);
+      append_last_delivered (data, last_delivered_id);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  return headway_event_new_synthetic (type, data->str, data->len, system, now);
+}
+
+static gboolean
+has_member (const HeadwayJson *object, const char *member)
+{
+  HeadwayJsonIter iter;
+  HeadwayJson name, value;
+
+  headway_json_iter_init (&iter, object);
+  while (headway_json_iter_next (&iter, &name, &value))
+    if (headway_json_string_equals (&name, member))
+      return TRUE;
+  return FALSE;
+}
+
+static void
+append_member (GString *data, const HeadwayJson *name, const HeadwayJson *value)
+{
+  if (data->len > 1)
+    g_string_append_c (data, ',');
+  g_string_append_len (data, name->text, name->length);
+  g_string_append_c (data, ':');
+  g_string_append_len (data, value->text, value->length);
+}
+
+HeadwayEvent *
+headway_notice_snapshot (const char *bus_name,
+                         const HeadwayJson *object,
+                         HeadwayPrincipal *system,
+                         HeadwayInstant now)
+{
+  static const char *const defaults[] = { "currentModelId", "currentApprovalMode" };
+  g_autoptr (GString) data = g_string_new ("{");
+  HeadwayJsonIter iter;
+  HeadwayJson name, value;
+
+  if (object == NULL || !has_member (object, "sessionId"))
+    g_string_append_printf (data, "\"sessionId\":\"%s\"", bus_name);
+  for (guint i = 0; i < G_N_ELEMENTS (defaults); i++)
+    if (object == NULL || !has_member (object, defaults[i]))
+      g_string_append_printf (data, "%s\"%s\":null", data->len > 1 ? "," : "", defaults[i]);
+  if (object != NULL)
+    {
+      headway_json_iter_init (&iter, object);
+      while (headway_json_iter_next (&iter, &name, &value))
+        append_member (data, &name, &value);
+    }
+  g_string_append_c (data, '}');
+  return headway_event_new_synthetic ("session_snapshot", data->str, data->len, system, now);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "engine/headway-bus.h"
+#include "engine/headway-subscription.h"
+
+G_BEGIN_DECLS
+
+/* What became of one offer; a publish adds them up (decisions.md 31). */
+typedef struct
+{
+  gboolean is_admitted;
+  gboolean is_refused;
+  guint n_evicted;
+} HeadwayOffer;
+
+/**
+ * HeadwaySubscriptionClass:
+ * @offer: a live event that the filter lets pass; never blocks, never fails the publish
+ * @take: see headway_subscription_take() and headway_subscription_drain(), whose budget is @max_cost
+ * @is_ready: see headway_subscription_is_ready()
+ * @finish: no more offers come; @drop: what waits goes too, else it stays readable
+ * @get_queued, @get_queued_bytes: decisions.md 25
+ *
+ * How the events of one mode wait. The base class holds what all modes share.
+ */
+struct _HeadwaySubscriptionClass
+{
+  GObjectClass parent_class;
+
+  HeadwayOffer (*offer) (HeadwaySubscription *self, HeadwayEvent *event, HeadwayInstant now);
+  guint (*take) (HeadwaySubscription *self,
+                 HeadwayInstant now,
+                 guint max_events,
+                 gsize max_bytes,
+                 guint64 max_cost,
+                 HeadwayDelivery *deliveries);
+  gboolean (*is_ready) (HeadwaySubscription *self);
+  gboolean (*is_replaying) (HeadwaySubscription *self);
+  void (*finish) (HeadwaySubscription *self, gboolean drop);
+  void (*evict_idle) (HeadwaySubscription *self, gint64 idle_ms, gint64 timeout_ms);
+  guint (*get_queued) (HeadwaySubscription *self);
+  guint64 (*get_queued_bytes) (HeadwaySubscription *self);
+};
+
+/* What the base class keeps; the bus and the subclasses read and write it directly. */
+typedef struct
+{
+  HeadwayBus *bus;        /* owned: a replay reads its ring even after the slot is free */
+  gboolean is_registered; /* the bus offers events and counts a slot */
+  gboolean is_ended;
+  gboolean is_evicted;
+  HeadwayFilter *filter; /* owned */
+  HeadwayMode mode;
+  guint number;
+  guint64 stamp;     /* id of the last event offered: several patterns of one subscription match once */
+  HeadwaySink *sink; /* borrowed; detaches before it goes */
+  guint64 admitted;
+  guint64 delivered;
+  guint64 dropped;
+  guint64 last_delivered_id;
+  char *owner;           /* owned, nullable */
+  const char *sink_kind; /* static */
+  guint32 uid;
+} HeadwaySubscriptionPrivate;
+
+HeadwaySubscriptionPrivate *headway_subscription_get_private (HeadwaySubscription *self);
+
+/* Fills in what every mode shares; the bus calls it once, before it registers @self. */
+void headway_subscription_setup (HeadwaySubscription *self,
+                                 HeadwayBus *bus,
+                                 const HeadwaySubscribeOptions *options,
+                                 guint number);
+HeadwayOffer headway_subscription_offer (HeadwaySubscription *self, HeadwayEvent *event, HeadwayInstant now);
+/* Hands @event to the sink, if there is one that can take it now. */
+gboolean headway_subscription_put (HeadwaySubscription *self, HeadwayEvent *event, guint64 resume_id);
+void headway_subscription_wake (HeadwaySubscription *self);
+/* It was handed over: counts it, remembers its id. A replayed event was never offered: it is admitted
+ * at the same moment, so that the books balance. */
+void headway_subscription_delivered (HeadwaySubscription *self, HeadwayEvent *event, gboolean is_replayed);
+/* Leaves the bus, so that the slot is free; @is_evicted says why. What waits stays. */
+void headway_subscription_end (HeadwaySubscription *self, gboolean is_evicted);
+
+/* --- The bus's side ------------------------------------------------------------------------- */
+void headway_bus_unregister (HeadwayBus *bus, HeadwaySubscription *subscription);
+/* Returns: (transfer full) (nullable): the frame for `snapshot=1`. */
+HeadwayEvent *headway_bus_new_snapshot (HeadwayBus *bus, HeadwayInstant now);
+
+G_END_DECLS
