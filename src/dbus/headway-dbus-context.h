@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "dbus/headway-dbus-peers.h"
+#include "engine/headway-bus-table.h"
+
+G_BEGIN_DECLS
+
+/* How long an ended subscription that nobody reads out stays (decisions.md 6). */
+#define HEADWAY_DBUS_LINGER_MS (60 * 1000)
+
+/* No call but a publish needs more. */
+#define HEADWAY_DBUS_CALL_BYTES_MAX (1024 * 1024)
+
+/**
+ * HeadwayDBusContext:
+ * @subscriptions: HeadwayDBusSubscriptionImpl (owned): those that are exported
+ * @is_shut_down: new work is refused
+ * @linger_ms: HEADWAY_DBUS_LINGER_MS, but for tests
+ *
+ * What all objects of one HeadwayDBusService share. Reference-counted.
+ */
+typedef struct
+{
+  GDBusConnection *connection; /* owned */
+  HeadwayBusTable *table;      /* owned */
+  HeadwayDBusPeers *peers;     /* owned */
+  GHashTable *subscriptions;   /* owned */
+  gboolean is_shut_down;
+  guint linger_ms;
+} HeadwayDBusContext;
+
+HeadwayDBusContext *headway_dbus_context_new (GDBusConnection *connection,
+                                              HeadwayBusTable *table,
+                                              gboolean is_session);
+HeadwayDBusContext *headway_dbus_context_ref (HeadwayDBusContext *self);
+void headway_dbus_context_unref (HeadwayDBusContext *self);
+
+/* Answers a call to a member whose issue is still open: TRUE if @invocation is one of @later, which
+ * is ended by NULL; it is (transfer full) then. */
+gboolean headway_dbus_context_answer_later (GDBusMethodInvocation *invocation, const char *const *later);
+
+/* Answers a call that brings more than @bytes_max, before anything of it is copied. */
+gboolean headway_dbus_context_answer_large (GDBusMethodInvocation *invocation, gsize bytes_max);
+
+/* Answers a call that would begin something new once the service is shut down. */
+gboolean headway_dbus_context_answer_shut_down (HeadwayDBusContext *self, GDBusMethodInvocation *invocation);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HeadwayDBusContext, headway_dbus_context_unref)
+
+G_END_DECLS

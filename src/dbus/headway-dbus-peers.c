@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "dbus/headway-dbus-peers.h"
+
+#include "dbus/headway-dbus-error.h"
+#include "dbus/headway-dbus-names.h"
+
+/* A call that waits until its peer is known. */
+typedef struct
+{
+  GDBusMethodInvocation *invocation; /* owned until it is handled */
+  GDBusInterfaceMethodCallFunc func;
+  GDBusInterfaceSkeleton *skeleton; /* owned */
+  gsize bytes;
+} HeldCall;
+
+/* What is kept of a peer beside what others see of it. */
+typedef struct
+{
+  HeadwayDBusPeers *owner; /* borrowed, outlives self */
+  HeadwayDBusPeer *peer;   /* owned */
+  gboolean is_known;
+  guint watch; /* signal subscription */
+  GQueue held; /* HeldCall (owned) */
+  guint64 held_bytes;
+  GSource *release; /* owned, nullable: handles the next of what is held */
+} Entry;
+
+struct _HeadwayDBusPeers
+{
+  GObject parent_instance;
+
+  GDBusConnection *connection;       /* owned */
+  HeadwayPrincipalTable *principals; /* owned */
+  gboolean is_session;
+  GHashTable *entries;       /* unique name (borrowed from the peer) → Entry (owned) */
+  GCancellable *cancellable; /* owned: of all questions to the message bus */
+};
+
+/* A question that is under way. */
+typedef struct
+{
+  HeadwayDBusPeers *self; /* owned */
+  char *name;             /* owned */
+} Question;
+
+G_DEFINE_FINAL_TYPE (HeadwayDBusPeers, headway_dbus_peers, G_TYPE_OBJECT)
+
+static void
+held_call_free (HeldCall *call)
+{
+  if (call->invocation != NULL)
+    headway_dbus_error_refuse (call->invocation, HEADWAY_ERROR_UNAVAILABLE, "the call was dropped before its caller was known");
+  g_object_unref (call->skeleton);
+  g_free (call);
+}
+
+static void
+question_free (Question *question)
+{
+  g_object_unref (question->self);
+  g_free (question->name);
+  g_free (question);
+}
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HeldCall, held_call_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Question, question_free)
+
+static void
+entry_free (Entry *entry)
+{
+  if (entry->release != NULL)
+    g_source_destroy (entry->release);
+  g_clear_pointer (&entry->release, g_source_unref);
+  g_dbus_connection_signal_unsubscribe (entry->owner->connection, entry->watch);
+  headway_dbus_peer_leave (entry->peer);
+  g_queue_clear_full (&entry->held, (GDestroyNotify) held_call_free);
+  headway_dbus_peer_unref (entry->peer);
+  g_free (entry);
+}
+
+static void
+forget (HeadwayDBusPeers *self, const char *name)
+{
+  gpointer stolen = NULL;
+
+  /* Out of the table first: what it had may call back into us. */
+  if (g_hash_table_steal_extended (self->entries, name, NULL, &stolen))
+    entry_free (stolen);
+}
+
+static void
+handle (GDBusInterfaceMethodCallFunc func, GDBusMethodInvocation *invocation, GDBusInterfaceSkeleton *skeleton)
+{
+  func (g_dbus_method_invocation_get_connection (invocation),
+        g_dbus_method_invocation_get_sender (invocation),
+        g_dbus_method_invocation_get_object_path (invocation),
+        g_dbus_method_invocation_get_interface_name (invocation),
+        g_dbus_method_invocation_get_method_name (invocation),
+        g_dbus_method_invocation_get_parameters (invocation),
+        invocation,
+        skeleton);
+}
+
+/* Handles some of what was held. The peer cannot leave meanwhile: that takes a turn of the loop. */
+static gboolean
+release_held (gpointer user_data)
+{
+  Entry *entry = user_data;
+
+  for (guint i = 0; i < HEADWAY_DISPATCH_EVENTS && !g_queue_is_empty (&entry->held); i++)
+    {
+      g_autoptr (HeldCall) call = g_queue_pop_head (&entry->held);
+
+      entry->held_bytes -= call->bytes;
+      handle (call->func, g_steal_pointer (&call->invocation), call->skeleton);
+    }
+  if (!g_queue_is_empty (&entry->held))
+    return G_SOURCE_CONTINUE;
+  g_clear_pointer (&entry->release, g_source_unref);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_uid (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr (Question) question = user_data;
+  HeadwayDBusPeers *self = question->self;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GVariant) reply = g_dbus_connection_call_finish (G_DBUS_CONNECTION (source), result, &error);
+  Entry *entry = g_hash_table_lookup (self->entries, question->name);
+  guint32 uid;
+
+  if (entry == NULL)
+    return;
+  if (reply == NULL)
+    {
+      g_debug ("no user behind %s: %s", question->name, error->message);
+      forget (self, question->name);
+      return;
+    }
+  g_variant_get (reply, "(u)", &uid);
+  headway_caller_init_user (&entry->peer->caller, uid, self->is_session, self->principals);
+  entry->is_known = TRUE;
+  entry->release = g_idle_source_new ();
+  g_source_set_priority (entry->release, G_PRIORITY_DEFAULT);
+  g_source_set_static_name (entry->release, "headway held calls");
+  g_source_set_callback (entry->release, release_held, entry, NULL);
+  g_source_attach (entry->release, g_main_context_get_thread_default ());
+}
+
+static void
+on_name_owner_changed (GDBusConnection *connection,
+                       const char *sender,
+                       const char *path,
+                       const char *interface,
+                       const char *signal,
+                       GVariant *parameters,
+                       gpointer user_data)
+{
+  HeadwayDBusPeers *self = user_data;
+  const char *name;
+  const char *new_owner;
+
+  if (!g_variant_is_of_type (parameters, G_VARIANT_TYPE ("(sss)")))
+    return;
+  g_variant_get (parameters, "(&s&s&s)", &name, NULL, &new_owner);
+  if (*new_owner == '\0')
+    forget (self, name);
+}
+
+static Entry *
+meet (HeadwayDBusPeers *self, const char *name)
+{
+  Entry *entry = g_new0 (Entry, 1);
+  Question *question = g_new0 (Question, 1);
+
+  entry->owner = self;
+  entry->peer = headway_dbus_peer_new (name);
+  g_queue_init (&entry->held);
+  /* The watch first: whoever leaves before the question is answered is noticed by one of them. */
+  entry->watch = g_dbus_connection_signal_subscribe (self->connection,
+                                                     HEADWAY_DBUS_DRIVER_NAME,
+                                                     HEADWAY_DBUS_DRIVER_INTERFACE,
+                                                     "NameOwnerChanged",
+                                                     HEADWAY_DBUS_DRIVER_PATH,
+                                                     name,
+                                                     G_DBUS_SIGNAL_FLAGS_NONE,
+                                                     on_name_owner_changed,
+                                                     self,
+                                                     NULL);
+  question->self = g_object_ref (self);
+  question->name = g_strdup (name);
+  g_dbus_connection_call (self->connection,
+                          HEADWAY_DBUS_DRIVER_NAME,
+                          HEADWAY_DBUS_DRIVER_PATH,
+                          HEADWAY_DBUS_DRIVER_INTERFACE,
+                          "GetConnectionUnixUser",
+                          g_variant_new ("(s)", name),
+                          G_VARIANT_TYPE ("(u)"),
+                          G_DBUS_CALL_FLAGS_NONE,
+                          -1,
+                          self->cancellable,
+                          on_uid,
+                          question);
+  g_hash_table_insert (self->entries, entry->peer->name, entry);
+  return entry;
+}
+
+static void
+hold (Entry *entry,
+      GDBusMethodInvocation *invocation,
+      GDBusInterfaceMethodCallFunc func,
+      GDBusInterfaceSkeleton *skeleton)
+{
+  gsize bytes = g_variant_get_size (g_dbus_method_invocation_get_parameters (invocation));
+  HeldCall *call;
+
+  if (g_queue_get_length (&entry->held) >= HEADWAY_DBUS_HELD_MAX ||
+      (entry->held_bytes > 0 && entry->held_bytes + bytes > HEADWAY_DBUS_HELD_BYTES_MAX))
+    {
+      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_QUOTA_EXCEEDED,
+                                 "connection %s has %u calls of %" G_GUINT64_FORMAT " bytes waiting until it is known, "
+                                 "at most %d of %d bytes are allowed",
+                                 entry->peer->name, g_queue_get_length (&entry->held), entry->held_bytes,
+                                 HEADWAY_DBUS_HELD_MAX, HEADWAY_DBUS_HELD_BYTES_MAX);
+      return;
+    }
+  call = g_new (HeldCall, 1);
+  *call = (HeldCall){ invocation, func, g_object_ref (skeleton), bytes };
+  entry->held_bytes += bytes;
+  g_queue_push_tail (&entry->held, call);
+}
+
+void
+headway_dbus_peers_admit (HeadwayDBusPeers *self,
+                          GDBusMethodInvocation *invocation,
+                          GDBusInterfaceMethodCallFunc func,
+                          GDBusInterfaceSkeleton *skeleton)
+{
+  const char *sender = g_dbus_method_invocation_get_sender (invocation);
+  Entry *entry;
+
+  if (sender == NULL || g_cancellable_is_cancelled (self->cancellable))
+    {
+      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_UNAVAILABLE, "there is no message bus to say who calls");
+      return;
+    }
+  entry = g_hash_table_lookup (self->entries, sender);
+  if (entry == NULL)
+    entry = meet (self, sender);
+  if (entry->is_known && entry->release == NULL)
+    handle (func, invocation, skeleton);
+  else
+    hold (entry, invocation, func, skeleton);
+}
+
+HeadwayDBusPeer *
+headway_dbus_peers_get (HeadwayDBusPeers *self, GDBusMethodInvocation *invocation)
+{
+  Entry *entry = g_hash_table_lookup (self->entries, g_dbus_method_invocation_get_sender (invocation));
+
+  g_assert (entry != NULL && entry->is_known);
+  return entry->peer;
+}
+
+gboolean
+headway_dbus_peers_is_idle (HeadwayDBusPeers *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      Entry *entry = value;
+
+      if (!g_queue_is_empty (&entry->held) || !g_queue_is_empty (&entry->peer->charges))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+guint
+headway_dbus_peers_get_size (HeadwayDBusPeers *self)
+{
+  return g_hash_table_size (self->entries);
+}
+
+void
+headway_dbus_peers_clear (HeadwayDBusPeers *self)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  GHashTableIter iter;
+  gpointer name;
+
+  g_cancellable_cancel (self->cancellable);
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    g_ptr_array_add (names, g_strdup (name));
+  for (guint i = 0; i < names->len; i++)
+    forget (self, g_ptr_array_index (names, i));
+}
+
+static void
+headway_dbus_peers_dispose (GObject *object)
+{
+  headway_dbus_peers_clear (HEADWAY_DBUS_PEERS (object));
+  G_OBJECT_CLASS (headway_dbus_peers_parent_class)->dispose (object);
+}
+
+static void
+headway_dbus_peers_finalize (GObject *object)
+{
+  HeadwayDBusPeers *self = HEADWAY_DBUS_PEERS (object);
+
+  g_hash_table_unref (self->entries);
+  g_object_unref (self->cancellable);
+  g_object_unref (self->connection);
+  headway_principal_table_unref (self->principals);
+  G_OBJECT_CLASS (headway_dbus_peers_parent_class)->finalize (object);
+}
+
+static void
+headway_dbus_peers_class_init (HeadwayDBusPeersClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->dispose = headway_dbus_peers_dispose;
+  object_class->finalize = headway_dbus_peers_finalize;
+}
+
+static void
+headway_dbus_peers_init (HeadwayDBusPeers *self)
+{
+  self->entries = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) entry_free);
+  self->cancellable = g_cancellable_new ();
+}
+
+HeadwayDBusPeers *
+headway_dbus_peers_new (GDBusConnection *connection, gboolean is_session, HeadwayPrincipalTable *principals)
+{
+  HeadwayDBusPeers *self = g_object_new (HEADWAY_DBUS_TYPE_PEERS, NULL);
+
+  self->connection = g_object_ref (connection);
+  self->is_session = is_session;
+  self->principals = headway_principal_table_ref (principals);
+  return self;
+}

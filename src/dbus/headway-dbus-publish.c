@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "dbus/headway-dbus-publish.h"
+
+#include "dbus/headway-dbus-error.h"
+#include "wire/headway-clock.h"
+#include "wire/headway-options.h"
+#include "wire/headway-variant.h"
+
+/* A call whose batch is on its way. */
+typedef struct
+{
+  GDBusMethodInvocation *invocation; /* owned until it is answered */
+  HeadwayDBusCharge charge;
+  gboolean is_many;
+} PendingPublish;
+
+typedef struct
+{
+  gboolean is_seed;
+} ManyOptions;
+
+static const HeadwayOptionSpec many_specs[] = {
+  { "seed", HEADWAY_OPTION_BOOLEAN, G_STRUCT_OFFSET (ManyOptions, is_seed) },
+  { NULL },
+};
+
+static GVariant *
+new_outcome (const HeadwayOutcome *outcome)
+{
+  GVariantBuilder builder;
+
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "subscriptions", g_variant_new_uint32 (outcome->subscriptions));
+  g_variant_builder_add (&builder, "{sv}", "refused", g_variant_new_uint32 (outcome->refused));
+  g_variant_builder_add (&builder, "{sv}", "evicted", g_variant_new_uint32 (outcome->evicted));
+  return g_variant_builder_end (&builder);
+}
+
+static void
+on_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
+{
+  PendingPublish *pending = user_data;
+  GDBusMethodInvocation *invocation = g_steal_pointer (&pending->invocation);
+  GVariant *outcome;
+
+  if (error != NULL)
+    headway_dbus_error_answer (invocation, g_error_copy (error));
+  else
+    {
+      outcome = new_outcome (headway_batch_get_outcome (batch));
+      if (pending->is_many)
+        outcome = g_variant_new ("(tu@a{sv})", headway_batch_get_first_id (batch), headway_batch_get_count (batch), outcome);
+      else
+        outcome = g_variant_new ("(t@a{sv})", headway_batch_get_first_id (batch), outcome);
+      g_dbus_method_invocation_return_value (invocation, outcome);
+    }
+  headway_dbus_charge_release (&pending->charge);
+  g_free (pending);
+}
+
+/* Adds one event to @batch, once it is checked. */
+static gboolean
+add_event (HeadwayDBusContext *context,
+           const HeadwayCaller *caller,
+           HeadwayBatch *batch,
+           const char *topic,
+           const char *data,
+           GVariant *options,
+           HeadwayInstant now,
+           GError **error)
+{
+  guint64 cost_max = headway_bus_table_get_limits (context->table)->event_max_bytes;
+  g_autoptr (HeadwayPrincipal) principal = NULL;
+  HeadwayVariantPublication read;
+  HeadwayEvent *event;
+
+  if (!headway_variant_read_publication (&read, topic, data, options, error))
+    return FALSE;
+  principal = headway_caller_choose_principal (caller, read.names_principal, read.principal,
+                                               headway_bus_table_get_principals (context->table), error);
+  if (principal == NULL)
+    return FALSE;
+  read.publication.principal = principal;
+  event = headway_event_new (&read.publication, cost_max, now, error);
+  if (event == NULL)
+    return FALSE;
+  headway_batch_add (batch, event);
+  return TRUE;
+}
+
+/* Adds all events of PublishMany(); the error of one names its index. */
+static gboolean
+add_events (HeadwayDBusContext *context,
+            const HeadwayCaller *caller,
+            HeadwayBatch *batch,
+            GVariant *events,
+            HeadwayInstant now,
+            GError **error)
+{
+  const char *topic;
+  const char *data;
+  GVariant *options;
+  GVariantIter iter;
+
+  g_variant_iter_init (&iter, events);
+  for (guint i = 0; g_variant_iter_next (&iter, "(&s&s@a{sv})", &topic, &data, &options); i++)
+    {
+      gboolean is_added = add_event (context, caller, batch, topic, data, options, now, error);
+
+      g_variant_unref (options);
+      if (is_added && headway_batch_get_cost (batch) > HEADWAY_BATCH_BYTES_MAX)
+        {
+          headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, HEADWAY_BATCH_BYTES_MAX,
+                                        "the events up to this one cost %" G_GUINT64_FORMAT " bytes, at most %d are allowed",
+                                        headway_batch_get_cost (batch), HEADWAY_BATCH_BYTES_MAX);
+          is_added = FALSE;
+        }
+      if (!is_added)
+        {
+          HeadwayErrorDetails *details = headway_error_get_details (*error);
+
+          if (details != NULL)
+            details->index = i;
+          g_prefix_error (error, "event %u: ", i);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+/* Hands over @batch, (transfer full), whose user data is @pending. */
+static void
+publish (HeadwayBus *bus, HeadwayDBusPeer *peer, HeadwayBatch *batch, PendingPublish *pending, HeadwayInstant now)
+{
+  GError *error = NULL;
+
+  if (headway_dbus_charge_take (&pending->charge, peer, HEADWAY_DBUS_CHARGE_PUBLISH,
+                                headway_batch_get_cost (batch), NULL, &error))
+    {
+      headway_bus_publish (bus, batch, now);
+      return;
+    }
+  headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
+  headway_batch_free (batch);
+  g_free (pending);
+}
+
+static void
+refuse (PendingPublish *pending, HeadwayBatch *batch, GError *error)
+{
+  headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
+  headway_batch_free (batch);
+  g_free (pending);
+}
+
+void
+headway_dbus_publish_one (HeadwayDBusContext *context,
+                          HeadwayBus *bus,
+                          GDBusMethodInvocation *invocation,
+                          const char *topic,
+                          const char *data,
+                          GVariant *options)
+{
+  HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
+  PendingPublish *pending = g_new0 (PendingPublish, 1);
+  HeadwayBatch *batch = headway_batch_new (1, on_done, pending);
+  HeadwayInstant now = headway_clock_now ();
+  GError *error = NULL;
+
+  pending->invocation = invocation;
+  if (add_event (context, &peer->caller, batch, topic, data, options, now, &error))
+    publish (bus, peer, batch, pending, now);
+  else
+    refuse (pending, batch, error);
+}
+
+/* Looks at numbers only: nothing is copied before this says yes. */
+static gboolean
+check_many (HeadwayBus *bus,
+            const HeadwayCaller *caller,
+            GVariant *events,
+            const ManyOptions *options,
+            GError **error)
+{
+  gsize count = g_variant_n_children (events);
+
+  if (count == 0)
+    {
+      g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION,
+                   "events is empty, it takes 1 to %d events", HEADWAY_BATCH_EVENTS_MAX);
+      return FALSE;
+    }
+  if (count > HEADWAY_BATCH_EVENTS_MAX)
+    {
+      headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, HEADWAY_BATCH_EVENTS_MAX,
+                                    "events has %" G_GSIZE_FORMAT " events, at most %d are allowed",
+                                    count, HEADWAY_BATCH_EVENTS_MAX);
+      return FALSE;
+    }
+  if (options->is_seed && !headway_caller_may_close (caller, headway_bus_get_creator (bus)))
+    {
+      g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_AUTHORIZED,
+                   "option \"seed\" is for the creator of bus \"%s\" and administrators, user %u is neither",
+                   headway_bus_get_name (bus), caller->uid);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+void
+headway_dbus_publish_many (HeadwayDBusContext *context,
+                           HeadwayBus *bus,
+                           GDBusMethodInvocation *invocation,
+                           GVariant *events,
+                           GVariant *options)
+{
+  HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
+  HeadwayInstant now = headway_clock_now ();
+  ManyOptions values = { 0 };
+  PendingPublish *pending;
+  HeadwayBatch *batch;
+  GError *error = NULL;
+
+  if (!headway_options_parse (options, many_specs, &values, NULL, &error) ||
+      !check_many (bus, &peer->caller, events, &values, &error))
+    {
+      headway_dbus_error_answer (invocation, error);
+      return;
+    }
+  pending = g_new0 (PendingPublish, 1);
+  pending->invocation = invocation;
+  pending->is_many = TRUE;
+  batch = headway_batch_new ((guint) g_variant_n_children (events), on_done, pending);
+  headway_batch_set_seed (batch, values.is_seed);
+  if (add_events (context, &peer->caller, batch, events, now, &error))
+    publish (bus, peer, batch, pending, now);
+  else
+    refuse (pending, batch, error);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "dbus/headway-dbus-subscription.h"
+
+#include "dbus/headway-dbus-error.h"
+#include "dbus/headway-dbus-path.h"
+#include "dbus/headway-dbus-receive.h"
+#include "wire/headway-variant.h"
+
+enum
+{
+  PROP_0,
+  /* From here the properties of the interface, in the order of the XML. */
+  PROP_BUS,
+  PROP_PATTERNS,
+  PROP_MODE,
+  PROP_STATE,
+  PROP_QUEUED,
+  PROP_QUEUED_BYTES,
+  PROP_DROPPED,
+  PROP_ACTIVE_PRINCIPALS,
+};
+
+/* What the subscription sees of its reader. It is attached for as long as the object is there, also
+ * while nobody receives: so the end of the subscription is noticed. */
+typedef struct
+{
+  HeadwaySink sink;
+  HeadwayDBusSubscriptionImpl *impl; /* borrowed: it is embedded in it */
+} Reader;
+
+struct _HeadwayDBusSubscriptionImpl
+{
+  HeadwayDBusSubscriptionSkeleton parent_instance;
+
+  HeadwayDBusContext *context; /* owned */
+  HeadwayDBusPeer *owner;      /* owned */
+  HeadwayDBusCharge charge;
+  HeadwaySubscription *subscription; /* owned, nullable until it is exported */
+  char *bus_path;                    /* owned */
+  Reader reader;
+  HeadwayDBusReceive *receive; /* owned, nullable: the call that is pending */
+  guint64 lagged_told;
+  guint linger;
+  gboolean is_retired;
+};
+
+static void subscription_iface_init (HeadwayDBusSubscriptionIface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusSubscriptionImpl,
+                               headway_dbus_subscription_impl,
+                               HEADWAY_DBUS_TYPE_SUBSCRIPTION_SKELETON,
+                               G_IMPLEMENT_INTERFACE (HEADWAY_DBUS_TYPE_SUBSCRIPTION, subscription_iface_init))
+
+/* Members whose issues are still open. */
+static const char *const later[] = {
+  "OpenStream",
+  "StartSignals",
+  "StopSignals",
+  "Acknowledge",
+  "ListPrincipals",
+  NULL,
+};
+
+static const char *const mode_names[] = {
+  [HEADWAY_MODE_STREAM] = "stream",
+  [HEADWAY_MODE_ROUTED] = "routed",
+  [HEADWAY_MODE_BROADCAST] = "broadcast",
+};
+
+static const char *const state_names[] = {
+  [HEADWAY_STATE_REPLAYING] = "replaying",
+  [HEADWAY_STATE_LIVE] = "live",
+  [HEADWAY_STATE_EVICTED] = "evicted",
+  [HEADWAY_STATE_ENDED] = "ended",
+};
+
+/* --- Its life ------------------------------------------------------------------------------- */
+
+void
+headway_dbus_subscription_impl_retire (HeadwayDBusSubscriptionImpl *self)
+{
+  g_autoptr (HeadwayDBusSubscriptionImpl) keep = g_object_ref (self);
+
+  if (self->is_retired)
+    return;
+  self->is_retired = TRUE;
+  g_clear_handle_id (&self->linger, g_source_remove);
+  headway_dbus_charge_release (&self->charge);
+  if (self->subscription == NULL)
+    return;
+  headway_subscription_detach (self->subscription, &self->reader.sink);
+  headway_subscription_abort (self->subscription);
+  if (self->receive != NULL)
+    headway_dbus_receive_end (self->receive);
+  if (g_dbus_interface_skeleton_get_object_path (G_DBUS_INTERFACE_SKELETON (self)) != NULL)
+    g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self));
+  g_hash_table_remove (self->context->subscriptions, self);
+}
+
+static void
+on_owner_left (HeadwayDBusCharge *charge)
+{
+  headway_dbus_subscription_impl_retire (
+    (HeadwayDBusSubscriptionImpl *) ((char *) charge - G_STRUCT_OFFSET (HeadwayDBusSubscriptionImpl, charge)));
+}
+
+static gboolean
+on_linger (gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+
+  self->linger = 0;
+  headway_dbus_subscription_impl_retire (self);
+  return G_SOURCE_REMOVE;
+}
+
+/* Once it has ended, its owner has a minute to read it out. */
+static void
+watch_end (HeadwayDBusSubscriptionImpl *self)
+{
+  HeadwayState state = headway_subscription_get_state (self->subscription);
+
+  if (self->linger == 0 && !self->is_retired && (state == HEADWAY_STATE_EVICTED || state == HEADWAY_STATE_ENDED))
+    self->linger = g_timeout_add (self->context->linger_ms, on_linger, self);
+}
+
+static gboolean
+reader_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
+{
+  HeadwayDBusSubscriptionImpl *self = ((Reader *) sink)->impl;
+
+  return self->receive != NULL && headway_dbus_receive_put (self->receive, event, resume_id);
+}
+
+static void
+reader_wake (HeadwaySink *sink)
+{
+  HeadwayDBusSubscriptionImpl *self = ((Reader *) sink)->impl;
+
+  if (self->receive != NULL)
+    headway_dbus_receive_wake (self->receive);
+  watch_end (self);
+}
+
+static const HeadwaySinkClass reader_class = { reader_put, reader_wake };
+
+HeadwayDBusSubscriptionImpl *
+headway_dbus_subscription_impl_new (HeadwayDBusContext *context, HeadwayDBusPeer *owner, GError **error)
+{
+  g_autoptr (HeadwayDBusSubscriptionImpl) self = g_object_new (HEADWAY_DBUS_TYPE_SUBSCRIPTION_IMPL, NULL);
+
+  self->context = headway_dbus_context_ref (context);
+  self->owner = headway_dbus_peer_ref (owner);
+  self->reader = (Reader){ { &reader_class }, self };
+  if (!headway_dbus_charge_take (&self->charge, owner, HEADWAY_DBUS_CHARGE_SUBSCRIPTION, 0, on_owner_left, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+gboolean
+headway_dbus_subscription_impl_export (HeadwayDBusSubscriptionImpl *self,
+                                       HeadwaySubscription *subscription,
+                                       const char *bus_path,
+                                       GError **error)
+{
+  g_autofree char *path = headway_dbus_path_of_subscription (headway_subscription_get_number (subscription));
+
+  self->subscription = g_object_ref (subscription);
+  self->bus_path = g_strdup (bus_path);
+  headway_subscription_set_owner (subscription, self->owner->name, self->owner->caller.uid);
+  headway_subscription_set_sink_kind (subscription, "dbus");
+  if (!headway_subscription_attach (subscription, &self->reader.sink, error) ||
+      !g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (self), self->context->connection, path, error))
+    {
+      headway_dbus_subscription_impl_retire (self);
+      return FALSE;
+    }
+  g_hash_table_add (self->context->subscriptions, g_object_ref (self));
+  watch_end (self);
+  return TRUE;
+}
+
+void
+headway_dbus_subscription_impl_end_receive (HeadwayDBusSubscriptionImpl *self)
+{
+  if (self->receive != NULL)
+    headway_dbus_receive_end (self->receive);
+}
+
+/* --- Its methods ---------------------------------------------------------------------------- */
+
+static gboolean
+answer_busy (HeadwayDBusSubscriptionImpl *self, GDBusMethodInvocation *invocation)
+{
+  if (self->receive == NULL)
+    return FALSE;
+  headway_dbus_error_refuse (invocation, HEADWAY_ERROR_BUSY, "subscription %u already has a reader, one is allowed",
+                             headway_subscription_get_number (self->subscription));
+  return TRUE;
+}
+
+static void
+on_receive_done (HeadwayDBusReceive *receive, gboolean is_closed, gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+
+  self->receive = NULL;
+  if (is_closed)
+    headway_dbus_subscription_impl_retire (self);
+}
+
+static void
+start_receive (HeadwayDBusSubscriptionImpl *self,
+               GDBusMethodInvocation *invocation,
+               guint max_events,
+               guint64 max_cost,
+               guint wait_ms)
+{
+  self->receive = headway_dbus_receive_new (self->subscription, invocation, max_events, max_cost, wait_ms,
+                                            on_receive_done, self);
+  headway_dbus_receive_start (self->receive, self->owner);
+  /* A service that stops hands out what is there and waits for nothing. */
+  if (self->context->is_shut_down)
+    headway_dbus_subscription_impl_end_receive (self);
+}
+
+static gboolean
+handle_receive (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation, guint max_events, int timeout_ms)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  guint wait_ms;
+
+  if (max_events == 0)
+    {
+      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_INVALID_OPTION,
+                                 "max_events is 0, it takes 1 or more, of which %d are returned at most",
+                                 HEADWAY_REPLY_EVENTS);
+      return G_DBUS_METHOD_INVOCATION_HANDLED;
+    }
+  if (timeout_ms < -1)
+    {
+      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_INVALID_OPTION,
+                                 "timeout_ms is %d, it takes -1 or more, of which %d are waited at most",
+                                 timeout_ms, HEADWAY_DBUS_WAIT_MAX_MS);
+      return G_DBUS_METHOD_INVOCATION_HANDLED;
+    }
+  if (answer_busy (self, invocation))
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+
+  wait_ms = timeout_ms < 0 ? HEADWAY_DBUS_WAIT_MAX_MS : MIN ((guint) timeout_ms, HEADWAY_DBUS_WAIT_MAX_MS);
+  start_receive (self, invocation, max_events, G_MAXUINT64, wait_ms);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_drain (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation, guint64 budget_bytes)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+
+  if (answer_busy (self, invocation))
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  if (budget_bytes > 0)
+    start_receive (self, invocation, HEADWAY_REPLY_EVENTS, budget_bytes, 0);
+  else
+    headway_dbus_subscription_complete_drain (object, invocation,
+                                              g_variant_new_array (G_VARIANT_TYPE (HEADWAY_VARIANT_EVENT), NULL, 0));
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_drain_lagged (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  guint64 dropped = headway_subscription_get_dropped (self->subscription);
+  guint64 lagged = dropped - self->lagged_told;
+
+  self->lagged_told = dropped;
+  headway_dbus_subscription_complete_drain_lagged (object, invocation, lagged);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_close (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
+{
+  headway_dbus_subscription_complete_close (object, invocation);
+  headway_dbus_subscription_impl_retire (HEADWAY_DBUS_SUBSCRIPTION_IMPL (object));
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static void
+subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
+{
+  iface->handle_receive = handle_receive;
+  iface->handle_drain = handle_drain;
+  iface->handle_drain_lagged = handle_drain_lagged;
+  iface->handle_close = handle_close;
+}
+
+/* --- Its vtable: the owner alone ------------------------------------------------------------ */
+
+static gboolean
+check_owner (HeadwayDBusSubscriptionImpl *self, const char *sender, GError **error)
+{
+  if (g_strcmp0 (sender, self->owner->name) == 0)
+    return TRUE;
+  g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_OWNER, "subscription %u does not belong to connection %s",
+               headway_subscription_get_number (self->subscription), sender != NULL ? sender : "without a name");
+  return FALSE;
+}
+
+static GDBusInterfaceVTable *
+parent_vtable (HeadwayDBusSubscriptionImpl *self)
+{
+  GDBusInterfaceSkeletonClass *parent = G_DBUS_INTERFACE_SKELETON_CLASS (headway_dbus_subscription_impl_parent_class);
+
+  return parent->get_vtable (G_DBUS_INTERFACE_SKELETON (self));
+}
+
+/* In its turn, the caller is known. */
+static void
+dispatch (GDBusConnection *connection,
+          const char *sender,
+          const char *path,
+          const char *interface,
+          const char *method,
+          GVariant *parameters,
+          GDBusMethodInvocation *invocation,
+          gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+
+  if (self->is_retired)
+    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "the subscription is closed");
+  else if (!headway_dbus_context_answer_later (invocation, later))
+    parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
+}
+
+static void
+method_call (GDBusConnection *connection,
+             const char *sender,
+             const char *path,
+             const char *interface,
+             const char *method,
+             GVariant *parameters,
+             GDBusMethodInvocation *invocation,
+             gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+  GError *error = NULL;
+
+  if (check_owner (self, sender, &error))
+    headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
+  else
+    headway_dbus_error_answer (invocation, error);
+}
+
+/* The raw getter is the one place that knows who asks; where it fails, GetAll leaves the property
+ * out. */
+static GVariant *
+get_property (GDBusConnection *connection,
+              const char *sender,
+              const char *path,
+              const char *interface,
+              const char *property,
+              GError **error,
+              gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+
+  if (!check_owner (self, sender, error))
+    return NULL;
+  return parent_vtable (self)->get_property (connection, sender, path, interface, property, error, self);
+}
+
+static GDBusInterfaceVTable *
+get_vtable (GDBusInterfaceSkeleton *skeleton)
+{
+  static const GDBusInterfaceVTable vtable = { method_call, get_property, NULL, { NULL } };
+
+  return (GDBusInterfaceVTable *) &vtable;
+}
+
+/* --- Its class ------------------------------------------------------------------------------ */
+
+static void
+headway_dbus_subscription_impl_get_property (GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  HeadwaySubscription *subscription = self->subscription;
+
+  if (subscription == NULL)
+    return;
+  switch (id)
+    {
+    case PROP_BUS:
+      g_value_set_string (value, self->bus_path);
+      break;
+    case PROP_PATTERNS:
+      g_value_set_boxed (value, headway_filter_get_patterns (headway_subscription_get_filter (subscription)));
+      break;
+    case PROP_MODE:
+      g_value_set_string (value, mode_names[headway_subscription_get_mode (subscription)]);
+      break;
+    case PROP_STATE:
+      g_value_set_string (value, state_names[headway_subscription_get_state (subscription)]);
+      break;
+    case PROP_QUEUED:
+      g_value_set_uint (value, headway_subscription_get_queued (subscription));
+      break;
+    case PROP_QUEUED_BYTES:
+      g_value_set_uint64 (value, headway_subscription_get_queued_bytes (subscription));
+      break;
+    case PROP_DROPPED:
+      g_value_set_uint64 (value, headway_subscription_get_dropped (subscription));
+      break;
+    case PROP_ACTIVE_PRINCIPALS:
+      g_value_set_uint (value, 0);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    }
+}
+
+/* GObject wants one, since the generated properties are writable inside the process. */
+static void
+headway_dbus_subscription_impl_set_property (GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+}
+
+static void
+headway_dbus_subscription_impl_finalize (GObject *object)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+
+  headway_dbus_charge_release (&self->charge);
+  g_clear_object (&self->subscription);
+  g_clear_pointer (&self->owner, headway_dbus_peer_unref);
+  g_clear_pointer (&self->context, headway_dbus_context_unref);
+  g_free (self->bus_path);
+  G_OBJECT_CLASS (headway_dbus_subscription_impl_parent_class)->finalize (object);
+}
+
+static void
+headway_dbus_subscription_impl_class_init (HeadwayDBusSubscriptionImplClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->get_property = headway_dbus_subscription_impl_get_property;
+  object_class->set_property = headway_dbus_subscription_impl_set_property;
+  object_class->finalize = headway_dbus_subscription_impl_finalize;
+  /* Properties of the parent would be read by the parent's getter, from its own copies. */
+  headway_dbus_subscription_override_properties (object_class, PROP_BUS);
+  G_DBUS_INTERFACE_SKELETON_CLASS (klass)->get_vtable = get_vtable;
+}
+
+static void
+headway_dbus_subscription_impl_init (HeadwayDBusSubscriptionImpl *self)
+{
+}
