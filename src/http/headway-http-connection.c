@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "http/headway-http-connection.h"
+
+#include "http/headway-http-header.h"
+#include "http/headway-http-input.h"
+#include "http/headway-http-output.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What is read in one turn of the main loop; create_read_source() starts a new one. */
+#define TURN_BYTES (64 * 1024)
+
+#define HEADER_BYTES_MAX (16 * 1024)
+#define READ_BYTES       (8 * 1024)
+
+#define HEADERS_US  (15 * G_USEC_PER_SEC)
+#define PROGRESS_US (30 * G_USEC_PER_SEC)
+#define IDLE_US     (30 * G_USEC_PER_SEC)
+
+struct _HeadwayHttpConnection
+{
+  GObject parent_instance;
+
+  int fd; /* owned, -1 once closed or stolen */
+  HeadwayHttpPlace place;
+  guint32 uid;
+
+  SoupServerMessage *message; /* weak, nullable */
+  HeadwayHttpPhase phase;
+  gint64 deadline_us; /* 0: none */
+  gsize turn_bytes;   /* given to libsoup in this turn */
+
+  GByteArray *input; /* owned, nullable: read, but not given to libsoup yet */
+  gsize block_bytes; /* how much of it belongs to the header block that is being given */
+
+  GSource *held_source; /* owned, nullable: libsoup waits on it while nothing may be read */
+  gboolean is_held;
+  gboolean is_first;     /* no request has been answered yet */
+  gboolean is_begun;     /* libsoup has seen a part of the present request */
+  gboolean is_ended;     /* no more input comes */
+  gboolean is_too_large; /* the header block */
+  gboolean is_malformed;
+  gboolean is_prodded; /* the byte that begins a last request was given */
+};
+
+enum
+{
+  SIGNAL_CLOSED,
+  SIGNAL_REFUSED,
+  N_SIGNALS
+};
+
+static guint signals[N_SIGNALS];
+
+G_DEFINE_FINAL_TYPE (HeadwayHttpConnection, headway_http_connection, G_TYPE_OBJECT)
+
+static G_DEFINE_QUARK (headway_http_connection, headway_http_connection)
+
+static void
+headway_http_connection_dispose (GObject *object)
+{
+  headway_http_connection_close (HEADWAY_HTTP_CONNECTION (object));
+  G_OBJECT_CLASS (headway_http_connection_parent_class)->dispose (object);
+}
+
+static void
+headway_http_connection_finalize (GObject *object)
+{
+  HeadwayHttpConnection *self = HEADWAY_HTTP_CONNECTION (object);
+
+  g_clear_weak_pointer (&self->message);
+  g_clear_pointer (&self->held_source, g_source_unref);
+  g_clear_pointer (&self->input, g_byte_array_unref);
+  G_OBJECT_CLASS (headway_http_connection_parent_class)->finalize (object);
+}
+
+static void
+headway_http_connection_class_init (HeadwayHttpConnectionClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->dispose = headway_http_connection_dispose;
+  object_class->finalize = headway_http_connection_finalize;
+  signals[SIGNAL_CLOSED] = g_signal_new ("closed", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                                         NULL, G_TYPE_NONE, 0);
+  signals[SIGNAL_REFUSED] = g_signal_new ("refused", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                                          NULL, G_TYPE_NONE, 0);
+}
+
+static void
+headway_http_connection_init (HeadwayHttpConnection *self)
+{
+  self->fd = -1;
+  self->is_first = TRUE;
+}
+
+HeadwayHttpConnection *
+headway_http_connection_new (int fd, const HeadwayHttpPlace *place, guint32 uid)
+{
+  HeadwayHttpConnection *self = g_object_new (HEADWAY_TYPE_HTTP_CONNECTION, NULL);
+
+  self->fd = fd;
+  self->place = *place;
+  self->uid = uid;
+  headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_HEADERS);
+  return self;
+}
+
+HeadwayHttpConnection *
+headway_http_connection_from_address (GSocketAddress *address)
+{
+  return address != NULL ? g_object_get_qdata (G_OBJECT (address), headway_http_connection_quark ()) : NULL;
+}
+
+GSocketAddress *
+headway_http_connection_new_address (HeadwayHttpConnection *self)
+{
+  /* An internet address even for a Unix socket: libsoup takes the address of HTTP/1.0 requests
+   * without Host for one. */
+  g_autoptr (GInetAddress) loopback = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
+  GSocketAddress *address = g_inet_socket_address_new (loopback, self->place.port);
+
+  g_object_set_qdata_full (G_OBJECT (address), headway_http_connection_quark (), g_object_ref (self), g_object_unref);
+  return address;
+}
+
+GIOStream *
+headway_http_connection_new_stream (HeadwayHttpConnection *self)
+{
+  g_autoptr (GInputStream) input = headway_http_input_new (self);
+  g_autoptr (GOutputStream) output = headway_http_output_new (self);
+
+  return g_simple_io_stream_new (input, output);
+}
+
+const HeadwayHttpPlace *
+headway_http_connection_get_place (HeadwayHttpConnection *self)
+{
+  return &self->place;
+}
+
+guint32
+headway_http_connection_get_uid (HeadwayHttpConnection *self)
+{
+  return self->uid;
+}
+
+static gint64
+phase_allows_us (HeadwayHttpPhase phase)
+{
+  switch (phase)
+    {
+    case HEADWAY_HTTP_PHASE_HEADERS:
+      return HEADERS_US;
+    case HEADWAY_HTTP_PHASE_BODY:
+      return PROGRESS_US;
+    case HEADWAY_HTTP_PHASE_IDLE:
+      return IDLE_US;
+    case HEADWAY_HTTP_PHASE_STREAM:
+    case HEADWAY_HTTP_PHASE_HANDLING:
+    default:
+      return 0;
+    }
+}
+
+void
+headway_http_connection_set_phase (HeadwayHttpConnection *self, HeadwayHttpPhase phase)
+{
+  gint64 allowed_us = phase_allows_us (phase);
+
+  self->phase = phase;
+  self->deadline_us = allowed_us > 0 ? g_get_monotonic_time () + allowed_us : 0;
+  if (phase != HEADWAY_HTTP_PHASE_IDLE)
+    return;
+  self->is_first = FALSE;
+  self->is_begun = FALSE;
+}
+
+HeadwayHttpPhase
+headway_http_connection_get_phase (HeadwayHttpConnection *self)
+{
+  return self->phase;
+}
+
+gboolean
+headway_http_connection_is_late (HeadwayHttpConnection *self, gint64 now_us)
+{
+  return self->deadline_us > 0 && now_us >= self->deadline_us;
+}
+
+gboolean
+headway_http_connection_is_header_too_large (HeadwayHttpConnection *self)
+{
+  return self->is_too_large;
+}
+
+static void
+note_progress (HeadwayHttpConnection *self)
+{
+  if (self->phase == HEADWAY_HTTP_PHASE_BODY)
+    self->deadline_us = g_get_monotonic_time () + PROGRESS_US;
+}
+
+void
+headway_http_connection_hold (HeadwayHttpConnection *self)
+{
+  self->is_held = TRUE;
+}
+
+void
+headway_http_connection_release (HeadwayHttpConnection *self)
+{
+  self->is_held = FALSE;
+  if (self->held_source == NULL)
+    return;
+
+  g_source_set_ready_time (self->held_source, 0);
+  g_clear_pointer (&self->held_source, g_source_unref);
+}
+
+void
+headway_http_connection_end (HeadwayHttpConnection *self)
+{
+  if (self->fd < 0)
+    return;
+
+  self->is_ended = TRUE;
+  /* Wakes whatever libsoup waits on. */
+  shutdown (self->fd, SHUT_RDWR);
+  headway_http_connection_release (self);
+}
+
+void
+headway_http_connection_set_message (HeadwayHttpConnection *self, SoupServerMessage *message)
+{
+  g_set_weak_pointer (&self->message, message);
+}
+
+SoupServerMessage *
+headway_http_connection_get_message (HeadwayHttpConnection *self)
+{
+  return self->message;
+}
+
+int
+headway_http_connection_take_fd (HeadwayHttpConnection *self)
+{
+  int fd = headway_http_connection_steal_fd (self);
+
+  self->is_too_large = FALSE;
+  headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_HANDLING);
+  headway_http_connection_release (self);
+  return fd;
+}
+
+int
+headway_http_connection_steal_fd (HeadwayHttpConnection *self)
+{
+  return g_steal_fd (&self->fd);
+}
+
+static gssize
+set_socket_error (GError **error, int code)
+{
+  g_set_error_literal (error, G_IO_ERROR, g_io_error_from_errno (code), g_strerror (code));
+  return -1;
+}
+
+static gssize
+set_closed_error (GError **error)
+{
+  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED, "the connection is closed");
+  return -1;
+}
+
+/* What libsoup gets once no more input comes. Between two requests it would not react to an error
+ * either: it has to see a request begin first. */
+static gssize
+read_end (HeadwayHttpConnection *self, char *buffer, GError **error)
+{
+  if (self->is_first || self->is_begun || self->is_prodded)
+    return set_closed_error (error);
+
+  self->is_prodded = TRUE;
+  buffer[0] = '\n';
+  return 1;
+}
+
+/* Not from within a read or a write: libsoup is in the middle of it. */
+static gboolean
+tell_refused (gpointer user_data)
+{
+  HeadwayHttpConnection *self = user_data;
+
+  if (self->fd >= 0)
+    g_signal_emit (self, signals[SIGNAL_REFUSED], 0);
+  return G_SOURCE_REMOVE;
+}
+
+/* libsoup answers by itself what it cannot parse, without a body and before any check of ours. That
+ * answer is kept back for good, and somebody else is told to give one. */
+static gssize
+hold_back (HeadwayHttpConnection *self, GError **error)
+{
+  if (!self->is_malformed)
+    g_idle_add_full (G_PRIORITY_DEFAULT, tell_refused, g_object_ref (self), g_object_unref);
+  self->is_malformed = TRUE;
+  return set_socket_error (error, EAGAIN);
+}
+
+/* Whether libsoup waits for a header block, not for a body. */
+static gboolean
+wants_header (HeadwayHttpConnection *self)
+{
+  return self->phase == HEADWAY_HTTP_PHASE_HEADERS || self->phase == HEADWAY_HTTP_PHASE_IDLE;
+}
+
+/* Finds out whether a whole header block is there, by the rules of libsoup. */
+static gboolean
+find_block (HeadwayHttpConnection *self)
+{
+  gsize blanks = 0;
+
+  if (self->block_bytes > 0)
+    return TRUE;
+  if (self->input == NULL)
+    return FALSE;
+
+  while (blanks < self->input->len && (self->input->data[blanks] == '\r' || self->input->data[blanks] == '\n'))
+    blanks++;
+  if (blanks > 0)
+    g_byte_array_remove_range (self->input, 0, (guint) blanks);
+  self->block_bytes = headway_http_find_block ((const char *) self->input->data, self->input->len);
+  if (self->block_bytes == 0)
+    return FALSE;
+
+  self->block_bytes += headway_http_mend_target (self->input);
+  return TRUE;
+}
+
+/* Reads what is there into the input. FALSE: nothing came. */
+static gboolean
+fill (HeadwayHttpConnection *self)
+{
+  guint8 chunk[READ_BYTES];
+  gssize n;
+
+  do
+    n = recv (self->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return FALSE;
+  if (n <= 0)
+    {
+      self->is_ended = TRUE;
+      return FALSE;
+    }
+  if (self->input == NULL)
+    self->input = g_byte_array_new ();
+  g_byte_array_append (self->input, chunk, (guint) n);
+  return TRUE;
+}
+
+static gboolean
+refuse_block (HeadwayHttpConnection *self)
+{
+  self->is_too_large = TRUE;
+  g_idle_add_full (G_PRIORITY_DEFAULT, tell_refused, g_object_ref (self), g_object_unref);
+  return FALSE;
+}
+
+/* Reads until a whole header block is there. */
+static gboolean
+fill_block (HeadwayHttpConnection *self)
+{
+  while (!find_block (self))
+    {
+      if (self->input != NULL && self->input->len > HEADER_BYTES_MAX)
+        return refuse_block (self);
+      if (!fill (self))
+        return FALSE;
+      if (self->phase == HEADWAY_HTTP_PHASE_IDLE)
+        headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_HEADERS);
+    }
+  return self->block_bytes <= HEADER_BYTES_MAX || refuse_block (self);
+}
+
+static gssize
+give (HeadwayHttpConnection *self, void *buffer, gsize count)
+{
+  gsize n = MIN (count, self->block_bytes > 0 ? self->block_bytes : self->input->len);
+
+  memcpy (buffer, self->input->data, n);
+  self->block_bytes -= MIN (n, self->block_bytes);
+  if (n == self->input->len)
+    g_clear_pointer (&self->input, g_byte_array_unref);
+  else
+    g_byte_array_remove_range (self->input, 0, (guint) n);
+
+  self->is_begun = TRUE;
+  self->turn_bytes += n;
+  note_progress (self);
+  return (gssize) n;
+}
+
+gssize
+headway_http_connection_read (HeadwayHttpConnection *self, void *buffer, gsize count, GError **error)
+{
+  gboolean is_there;
+
+  if (self->fd < 0)
+    return read_end (self, buffer, error);
+  if (!self->is_ended && (self->is_held || self->is_too_large || self->turn_bytes >= TURN_BYTES))
+    return set_socket_error (error, EAGAIN);
+
+  if (wants_header (self))
+    is_there = self->is_ended ? find_block (self) : fill_block (self);
+  else
+    is_there = self->input != NULL || (!self->is_ended && fill (self));
+  if (is_there)
+    return give (self, buffer, count);
+  return self->is_ended ? read_end (self, buffer, error) : set_socket_error (error, EAGAIN);
+}
+
+gssize
+headway_http_connection_write (HeadwayHttpConnection *self, const void *buffer, gsize count, GError **error)
+{
+  gssize n;
+
+  if (self->fd < 0)
+    return set_closed_error (error);
+  if (self->phase == HEADWAY_HTTP_PHASE_HEADERS)
+    return hold_back (self, error);
+
+  do
+    n = send (self->fd, buffer, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+
+  if (n < 0)
+    return set_socket_error (error, errno);
+  note_progress (self);
+  return n;
+}
+
+/* A source that is ready at once, or (@is_dormant) not before its ready time is set. Timeouts, since
+ * a pollable source wants a child that takes closures. */
+static GSource *
+new_plain_source (gboolean is_dormant)
+{
+  GSource *source = g_timeout_source_new (is_dormant ? G_MAXUINT : 0);
+
+  if (is_dormant)
+    g_source_set_ready_time (source, -1);
+  return source;
+}
+
+GSource *
+headway_http_connection_create_read_source (HeadwayHttpConnection *self)
+{
+  gboolean may_read = !self->is_held && !self->is_too_large;
+  GSource *source;
+
+  self->turn_bytes = 0;
+  if (self->fd < 0 || self->is_ended)
+    return new_plain_source (FALSE);
+  if (may_read && (wants_header (self) ? find_block (self) : self->input != NULL))
+    return new_plain_source (FALSE);
+  if (may_read)
+    return g_unix_fd_source_new (self->fd, G_IO_IN | G_IO_HUP | G_IO_ERR);
+
+  source = new_plain_source (TRUE);
+  g_clear_pointer (&self->held_source, g_source_unref);
+  self->held_source = g_source_ref (source);
+  return source;
+}
+
+GSource *
+headway_http_connection_create_write_source (HeadwayHttpConnection *self)
+{
+  if (self->fd < 0)
+    return new_plain_source (FALSE);
+  return g_unix_fd_source_new (self->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR);
+}
+
+void
+headway_http_connection_close (HeadwayHttpConnection *self)
+{
+  if (self->fd < 0)
+    return;
+
+  close (g_steal_fd (&self->fd));
+  g_signal_emit (self, signals[SIGNAL_CLOSED], 0);
+}
+
+void
+headway_http_connection_released (gpointer connection)
+{
+  g_autoptr (HeadwayHttpConnection) self = connection;
+
+  g_signal_emit (self, signals[SIGNAL_CLOSED], 0);
+}

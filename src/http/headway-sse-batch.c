@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "http/headway-sse-batch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Longer batches are left in pieces: copying them would cost what it saves. */
+#define JOINT_BYTES_MAX (64 * 1024)
+
+#define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
+
+static inline const char *
+frame_bytes (const HeadwaySseFrame *frame, gboolean is_chunked)
+{
+  return is_chunked ? frame->bytes : frame->bytes + frame->body_offset;
+}
+
+static inline gsize
+frame_length (const HeadwaySseFrame *frame, gboolean is_chunked)
+{
+  return is_chunked ? frame->length : frame->body_length;
+}
+
+void
+headway_sse_batch_clear (HeadwaySseBatch *self)
+{
+  for (guint i = 0; i < self->count; i++)
+    headway_sse_frame_unref (self->frames[i]);
+  self->count = 0;
+  self->bytes = 0;
+  self->offset = 0;
+}
+
+static void
+joint_forget (HeadwaySseJoint *self)
+{
+  for (guint i = 0; i < self->count; i++)
+    headway_sse_frame_unref (self->frames[i]);
+  self->count = 0;
+  if (self->bytes != NULL)
+    g_byte_array_set_size (self->bytes, 0);
+}
+
+void
+headway_sse_joint_clear (HeadwaySseJoint *self)
+{
+  joint_forget (self);
+  g_clear_pointer (&self->bytes, g_byte_array_unref);
+}
+
+/* The batch in one piece, or NULL where it has not come twice in a row. */
+static const GByteArray *
+joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chunked)
+{
+  gsize size = batch->count * sizeof batch->frames[0];
+
+  if (batch->bytes > JOINT_BYTES_MAX || batch->offset > 0)
+    return NULL;
+
+  if (self->count != batch->count || self->is_chunked != is_chunked || memcmp (self->frames, batch->frames, size) != 0)
+    {
+      joint_forget (self);
+      memcpy (self->frames, batch->frames, size);
+      self->count = batch->count;
+      self->is_chunked = is_chunked;
+      for (guint i = 0; i < self->count; i++)
+        headway_sse_frame_ref (self->frames[i]);
+      return NULL;
+    }
+
+  if (self->bytes == NULL)
+    self->bytes = g_byte_array_new ();
+  if (self->bytes->len > 0)
+    return self->bytes;
+  for (guint i = 0; i < self->count; i++)
+    g_byte_array_append (self->bytes,
+                         (const guint8 *) frame_bytes (self->frames[i], is_chunked),
+                         (guint) frame_length (self->frames[i], is_chunked));
+  return self->bytes;
+}
+
+static gssize
+send_pieces (const HeadwaySseBatch *self, int fd, gboolean is_chunked)
+{
+  struct iovec pieces[HEADWAY_SSE_BATCH_FRAMES];
+  struct msghdr message = { .msg_iov = pieces, .msg_iovlen = self->count };
+
+  for (guint i = 0; i < self->count; i++)
+    {
+      pieces[i].iov_base = (char *) frame_bytes (self->frames[i], is_chunked);
+      pieces[i].iov_len = frame_length (self->frames[i], is_chunked);
+    }
+  pieces[0].iov_base = (char *) pieces[0].iov_base + self->offset;
+  pieces[0].iov_len -= self->offset;
+  return sendmsg (fd, &message, SEND_FLAGS);
+}
+
+static gssize
+send_once (const HeadwaySseBatch *self, int fd, gboolean is_chunked, HeadwaySseJoint *joint)
+{
+  const GByteArray *whole;
+
+  if (self->count == 1)
+    return send (fd,
+                 frame_bytes (self->frames[0], is_chunked) + self->offset,
+                 frame_length (self->frames[0], is_chunked) - self->offset,
+                 SEND_FLAGS);
+
+  whole = joint_get (joint, self, is_chunked);
+  if (whole != NULL)
+    return send (fd, whole->data, whole->len, SEND_FLAGS);
+  return send_pieces (self, fd, is_chunked);
+}
+
+/* Drops what the kernel has taken. */
+static void
+consume (HeadwaySseBatch *self, gsize written, gboolean is_chunked)
+{
+  guint done = 0;
+
+  written += self->offset;
+  while (done < self->count && written >= frame_length (self->frames[done], is_chunked))
+    {
+      written -= frame_length (self->frames[done], is_chunked);
+      self->bytes -= self->frames[done]->length;
+      headway_sse_frame_unref (self->frames[done++]);
+    }
+  self->offset = written;
+  self->count -= done;
+  if (self->count > 0 && done > 0)
+    memmove (self->frames, self->frames + done, self->count * sizeof self->frames[0]);
+}
+
+HeadwaySseWrite
+headway_sse_batch_write (HeadwaySseBatch *self,
+                         int fd,
+                         gboolean is_chunked,
+                         HeadwaySseJoint *joint,
+                         HeadwaySseStats *stats,
+                         gsize *written)
+{
+  gssize n;
+
+  *written = 0;
+  if (self->count == 0)
+    return HEADWAY_SSE_WRITE_DONE;
+
+  do
+    n = send_once (self, fd, is_chunked, joint);
+  while (n < 0 && errno == EINTR);
+
+  stats->writes++;
+  if (n < 0)
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? HEADWAY_SSE_WRITE_BLOCKED
+                                                                       : HEADWAY_SSE_WRITE_FAILED;
+
+  *written = (gsize) n;
+  stats->bytes += (guint64) n;
+  consume (self, (gsize) n, is_chunked);
+  /* A short write is a full socket; asking again would only say so. */
+  return self->count == 0 ? HEADWAY_SSE_WRITE_DONE : HEADWAY_SSE_WRITE_BLOCKED;
+}

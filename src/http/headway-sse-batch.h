@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "http/headway-sse-stats.h"
+#include "wire/headway-sse-frame.h"
+
+G_BEGIN_DECLS
+
+/* Bounds of what one reader has taken and not yet written (decisions.md 20). */
+#define HEADWAY_SSE_BATCH_FRAMES 32
+#define HEADWAY_SSE_BATCH_BYTES  (256 * 1024)
+
+/* Frames on their way into one socket. Plain, embedded in the writer; all zero is empty. */
+typedef struct
+{
+  HeadwaySseFrame *frames[HEADWAY_SSE_BATCH_FRAMES]; /* owned */
+  guint count;
+  gsize bytes;  /* of all frames; those of the first that are written already still count */
+  gsize offset; /* bytes of the first frame that are written */
+} HeadwaySseBatch;
+
+/**
+ * HeadwaySseJoint:
+ *
+ * The bytes of a whole batch in one piece. Readers that keep up have the same batch at the same
+ * time, and one piece costs the kernel less than one per frame; so it is built when the same batch
+ * comes a second time.
+ */
+typedef struct
+{
+  HeadwaySseFrame *frames[HEADWAY_SSE_BATCH_FRAMES]; /* owned */
+  guint count;
+  gboolean is_chunked;
+  GByteArray *bytes; /* owned, nullable: empty until the batch has come twice */
+} HeadwaySseJoint;
+
+typedef enum
+{
+  HEADWAY_SSE_WRITE_DONE,    /* everything is in the kernel */
+  HEADWAY_SSE_WRITE_BLOCKED, /* the socket is full */
+  HEADWAY_SSE_WRITE_FAILED,  /* errno says why */
+} HeadwaySseWrite;
+
+static inline gboolean
+headway_sse_batch_is_full (const HeadwaySseBatch *self)
+{
+  return self->count == HEADWAY_SSE_BATCH_FRAMES || self->bytes >= HEADWAY_SSE_BATCH_BYTES;
+}
+
+/* @frame: (transfer full). The batch is not full. */
+static inline void
+headway_sse_batch_append (HeadwaySseBatch *self, HeadwaySseFrame *frame)
+{
+  self->frames[self->count++] = frame;
+  self->bytes += frame->length;
+}
+
+void headway_sse_batch_clear (HeadwaySseBatch *self);
+
+/* Writes as much as @fd takes now, never waiting. @written: (out): bytes it took. */
+HeadwaySseWrite headway_sse_batch_write (HeadwaySseBatch *self,
+                                         int fd,
+                                         gboolean is_chunked,
+                                         HeadwaySseJoint *joint,
+                                         HeadwaySseStats *stats,
+                                         gsize *written);
+
+void headway_sse_joint_clear (HeadwaySseJoint *self);
+
+G_END_DECLS

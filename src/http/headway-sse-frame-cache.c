@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "http/headway-sse-frame-cache.h"
+
+#define SLOTS 1024
+
+/* What the cache alone may keep alive. Readers hold references to what they still have to send, so
+ * dropping everything costs at most that slow readers build a frame again. */
+#define BYTES_MAX (8 * 1024 * 1024)
+
+typedef struct
+{
+  HeadwayEvent *event;    /* owned, nullable */
+  HeadwaySseFrame *frame; /* owned, nullable */
+} Slot;
+
+struct _HeadwaySseFrameCache
+{
+  Slot slots[SLOTS];
+  Slot *last; /* borrowed, nullable: the slot of the last hit; one event goes to all readers in a row */
+  gsize bytes;
+  guint64 built;
+};
+
+HeadwaySseFrameCache *
+headway_sse_frame_cache_new (void)
+{
+  return g_new0 (HeadwaySseFrameCache, 1);
+}
+
+void
+headway_sse_frame_cache_free (HeadwaySseFrameCache *self)
+{
+  headway_sse_frame_cache_clear (self);
+  g_free (self);
+}
+
+static void
+slot_clear (HeadwaySseFrameCache *self, Slot *slot)
+{
+  if (slot->event == NULL)
+    return;
+
+  self->bytes -= slot->frame->length;
+  g_clear_pointer (&slot->event, headway_event_unref);
+  g_clear_pointer (&slot->frame, headway_sse_frame_unref);
+}
+
+void
+headway_sse_frame_cache_clear (HeadwaySseFrameCache *self)
+{
+  for (guint i = 0; i < SLOTS; i++)
+    slot_clear (self, &self->slots[i]);
+  self->last = NULL;
+}
+
+guint64
+headway_sse_frame_cache_get_built (const HeadwaySseFrameCache *self)
+{
+  return self->built;
+}
+
+static guint
+hash_event (const HeadwayEvent *event)
+{
+  /* Fibonacci hashing; allocations differ in the middle bits. */
+  return (guint) (((guint64) (gsize) event * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15)) >> 54) % SLOTS;
+}
+
+static HeadwaySseFrame *
+build (HeadwaySseFrameCache *self, Slot *slot, HeadwayEvent *event, guint64 resume_id)
+{
+  HeadwaySseFrame *frame = headway_sse_frame_new (event, resume_id);
+
+  self->built++;
+  slot_clear (self, slot);
+  if (self->bytes + frame->length > BYTES_MAX)
+    headway_sse_frame_cache_clear (self);
+  /* Larger than all of the cache: goes to each reader by itself. */
+  if (frame->length > BYTES_MAX)
+    return frame;
+
+  slot->event = headway_event_ref (event);
+  slot->frame = headway_sse_frame_ref (frame);
+  self->bytes += frame->length;
+  self->last = slot;
+  return frame;
+}
+
+HeadwaySseFrame *
+headway_sse_frame_cache_get (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+{
+  Slot *slot = self->last;
+
+  if (G_UNLIKELY (resume_id != headway_event_get_id (event)))
+    return headway_sse_frame_new (event, resume_id);
+  if (slot != NULL && slot->event == event)
+    return headway_sse_frame_ref (slot->frame);
+  /* A notice goes to one reader. */
+  if (resume_id == 0)
+    return headway_sse_frame_new (event, 0);
+
+  slot = &self->slots[hash_event (event)];
+  if (slot->event != event)
+    return build (self, slot, event, resume_id);
+  self->last = slot;
+  return headway_sse_frame_ref (slot->frame);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "http/headway-sse-writer.h"
+
+#include "http/headway-sse-hub.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What a peer may send behind its request before nobody reads it any more (decisions.md 19). */
+#define STRAY_BYTES_MAX (64 * 1024)
+
+static const char final_chunk[] = "0\r\n\r\n";
+
+static void
+set_gone (HeadwaySseWriter *self, HeadwaySseCloseReason reason)
+{
+  if (self->is_gone)
+    return;
+
+  self->is_gone = TRUE;
+  /* Once everything is said, the reason is why the stream ended, not how the peer left. */
+  if (!self->is_over)
+    self->reason = reason;
+  headway_sse_hub_mark_dirty (self->hub, self);
+}
+
+static HeadwaySseCloseReason
+reason_of_errno (int code)
+{
+  return code == EPIPE || code == ECONNRESET || code == 0 ? HEADWAY_SSE_CLOSE_CLIENT_DISCONNECT
+                                                          : HEADWAY_SSE_CLOSE_SOCKET_ERROR;
+}
+
+/* Writes the batch. Afterwards it is empty, or the writer is blocked or gone. */
+static void
+write_out (HeadwaySseWriter *self)
+{
+  gsize written;
+  HeadwaySseWrite result = headway_sse_batch_write (&self->batch, self->fd, self->is_chunked,
+                                                    headway_sse_hub_get_joint (self->hub),
+                                                    headway_sse_hub_get_counts (self->hub), &written);
+  int code = errno;
+
+  if (written > 0)
+    self->last_write_us = g_get_monotonic_time ();
+
+  switch (result)
+    {
+    case HEADWAY_SSE_WRITE_DONE:
+      break;
+    case HEADWAY_SSE_WRITE_BLOCKED:
+      self->is_blocked = TRUE;
+      headway_sse_hub_get_counts (self->hub)->blocked++;
+      headway_sse_hub_watch (self->hub, self, self->interest | EPOLLOUT);
+      break;
+    case HEADWAY_SSE_WRITE_FAILED:
+    default:
+      set_gone (self, reason_of_errno (code));
+      break;
+    }
+}
+
+void
+headway_sse_writer_queue (HeadwaySseWriter *self, HeadwaySseFrame *frame)
+{
+  headway_sse_batch_append (&self->batch, frame);
+  self->has_last |= frame->is_last;
+  if (!self->is_dirty)
+    headway_sse_hub_mark_dirty (self->hub, self);
+  if (headway_sse_batch_is_full (&self->batch))
+    write_out (self);
+}
+
+/* --- The sink: runs inside a publish -------------------------------------------------------- */
+
+static gboolean
+writer_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
+{
+  HeadwaySseWriter *self = (HeadwaySseWriter *) sink;
+
+  if (self->is_blocked || self->is_pulling || self->is_over || self->is_gone)
+    return FALSE;
+
+  headway_sse_writer_queue (self, headway_sse_hub_get_frame (self->hub, event, resume_id));
+  return TRUE;
+}
+
+static void
+writer_wake (HeadwaySink *sink)
+{
+  HeadwaySseWriter *self = (HeadwaySseWriter *) sink;
+
+  self->is_pulling = TRUE;
+  headway_sse_hub_mark_dirty (self->hub, self);
+}
+
+static const HeadwaySinkClass writer_class = { writer_put, writer_wake };
+
+/* --- Life ----------------------------------------------------------------------------------- */
+
+HeadwaySseWriter *
+headway_sse_writer_new (HeadwaySseHub *hub,
+                        int fd,
+                        HeadwaySubscription *subscription,
+                        gboolean is_chunked,
+                        gint64 now_us,
+                        GDestroyNotify released,
+                        gpointer released_data)
+{
+  HeadwaySseWriter *self = g_new0 (HeadwaySseWriter, 1);
+
+  self->sink.klass = &writer_class;
+  self->hub = hub;
+  self->subscription = subscription;
+  self->link.data = self;
+  self->dirty_link.data = self;
+  self->released = released;
+  self->released_data = released_data;
+  self->opened_us = now_us;
+  self->last_write_us = now_us;
+  self->fd = fd;
+  self->is_chunked = is_chunked;
+  headway_subscription_attach (subscription, &self->sink, NULL);
+  /* A replay, a snapshot, or a bus that is closed already. */
+  self->is_pulling = TRUE;
+  return self;
+}
+
+static void
+drop_subscription (HeadwaySseWriter *self)
+{
+  if (self->subscription == NULL)
+    return;
+
+  headway_subscription_detach (self->subscription, &self->sink);
+  headway_subscription_abort (self->subscription);
+  g_clear_object (&self->subscription);
+}
+
+void
+headway_sse_writer_free (HeadwaySseWriter *self, gboolean is_reset)
+{
+  struct linger reset = { 1, 0 };
+
+  drop_subscription (self);
+  if (is_reset || self->batch.count > 0)
+    setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  close (self->fd);
+  headway_sse_batch_clear (&self->batch);
+  if (self->released != NULL)
+    self->released (self->released_data);
+  g_free (self);
+}
+
+/* --- Turns ---------------------------------------------------------------------------------- */
+
+static HeadwaySseCloseReason
+reason_of_end (HeadwaySseWriter *self)
+{
+  if (self->was_idle)
+    return HEADWAY_SSE_CLOSE_WRITER_IDLE_TIMEOUT;
+  if (headway_subscription_get_state (self->subscription) == HEADWAY_STATE_EVICTED)
+    return HEADWAY_SSE_CLOSE_EVENT_BUS_EVICTED;
+  return self->has_last ? HEADWAY_SSE_CLOSE_SESSION_TERMINAL : HEADWAY_SSE_CLOSE_SOURCE_COMPLETE;
+}
+
+/* Everything is read out: the final chunk, and nothing after it. */
+static void
+finish (HeadwaySseWriter *self)
+{
+  self->reason = reason_of_end (self);
+  drop_subscription (self);
+  self->is_over = TRUE;
+  self->owes_heartbeat = FALSE;
+  if (self->is_chunked)
+    headway_sse_batch_append (&self->batch, headway_sse_frame_new_raw (final_chunk, strlen (final_chunk)));
+  write_out (self);
+}
+
+/* Everything is in the kernel. Closing now would turn input that nobody read into a reset, which
+ * could overtake the last frames: so the peer's end is awaited, as long as the drain window lasts. */
+static void
+shut (HeadwaySseWriter *self)
+{
+  self->is_shut = TRUE;
+  self->stray_bytes = 0;
+  if (shutdown (self->fd, SHUT_WR) < 0)
+    {
+      set_gone (self, reason_of_errno (errno));
+      return;
+    }
+  headway_sse_hub_watch (self->hub, self, EPOLLIN | EPOLLRDHUP);
+}
+
+static void
+pull (HeadwaySseWriter *self, HeadwayInstant now)
+{
+  HeadwayDelivery deliveries[HEADWAY_DISPATCH_EVENTS];
+  guint n = headway_subscription_take (self->subscription, now, HEADWAY_DISPATCH_EVENTS,
+                                       HEADWAY_SSE_BATCH_BYTES, deliveries);
+
+  /* The batch is empty here, and both hold the same number. */
+  G_STATIC_ASSERT (HEADWAY_DISPATCH_EVENTS <= HEADWAY_SSE_BATCH_FRAMES);
+  for (guint i = 0; i < n; i++)
+    {
+      HeadwaySseFrame *frame = headway_sse_hub_get_frame (self->hub, deliveries[i].event, deliveries[i].resume_id);
+
+      self->has_last |= frame->is_last;
+      headway_sse_batch_append (&self->batch, frame);
+      headway_event_unref (deliveries[i].event);
+    }
+  write_out (self);
+  if (self->is_gone)
+    return;
+
+  if (headway_subscription_is_ready (self->subscription))
+    {
+      headway_sse_hub_mark_dirty (self->hub, self);
+      return;
+    }
+  if (!headway_subscription_is_finished (self->subscription))
+    self->is_pulling = FALSE;
+  else if (!self->is_blocked)
+    finish (self);
+}
+
+static gboolean
+is_ended (HeadwaySseWriter *self)
+{
+  HeadwayState state = headway_subscription_get_state (self->subscription);
+
+  return state == HEADWAY_STATE_EVICTED || state == HEADWAY_STATE_ENDED;
+}
+
+void
+headway_sse_writer_turn (HeadwaySseWriter *self, HeadwayInstant now)
+{
+  if (self->is_gone)
+    return;
+  if (self->is_pulling && !self->is_draining && !self->is_over && is_ended (self))
+    headway_sse_hub_begin_drain (self->hub, self, now.monotonic_us);
+  if (self->is_blocked)
+    return;
+
+  if (self->batch.count > 0)
+    write_out (self);
+  if (self->is_blocked || self->is_gone)
+    return;
+
+  if (self->owes_heartbeat)
+    headway_sse_writer_beat (self);
+  if (self->is_pulling && !self->is_over && self->batch.count == 0)
+    pull (self, now);
+  if (self->is_over && !self->is_shut && !self->is_gone && self->batch.count == 0)
+    shut (self);
+}
+
+void
+headway_sse_writer_beat (HeadwaySseWriter *self)
+{
+  self->owes_heartbeat = self->is_blocked;
+  if (self->is_blocked || self->is_over || self->is_gone)
+    return;
+
+  headway_sse_writer_queue (self, headway_sse_frame_ref (headway_sse_hub_get_heartbeat (self->hub)));
+}
+
+void
+headway_sse_writer_evict_idle (HeadwaySseWriter *self, gint64 idle_ms, gint64 timeout_ms)
+{
+  if (self->is_draining || self->is_over || self->is_gone)
+    return;
+
+  self->was_idle = TRUE;
+  headway_subscription_evict_idle (self->subscription, idle_ms, timeout_ms);
+}
+
+/* Bytes that the kernel has not delivered yet; a socket that cannot say has none. */
+static gboolean
+has_undelivered (HeadwaySseWriter *self)
+{
+  int bytes = 0;
+
+  return ioctl (self->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+void
+headway_sse_writer_expire (HeadwaySseWriter *self)
+{
+  struct linger reset = { 1, 0 };
+
+  set_gone (self, HEADWAY_SSE_CLOSE_DRAIN_TIMEOUT);
+  if (self->is_shut && !has_undelivered (self))
+    return;
+
+  self->reason = HEADWAY_SSE_CLOSE_DRAIN_TIMEOUT;
+  setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
+/* --- What the peer does --------------------------------------------------------------------- */
+
+/* Reads and drops what a peer sends that has nothing to say, up to a bound. */
+static void
+drop_stray (HeadwaySseWriter *self)
+{
+  char scratch[4096];
+  gssize n;
+
+  do
+    n = recv (self->fd, scratch, sizeof scratch, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+
+  if (n == 0)
+    {
+      set_gone (self, HEADWAY_SSE_CLOSE_CLIENT_DISCONNECT);
+      return;
+    }
+  if (n < 0)
+    {
+      if (errno != EAGAIN && errno != EWOULDBLOCK)
+        set_gone (self, reason_of_errno (errno));
+      return;
+    }
+  self->stray_bytes += (guint) n;
+  if (self->stray_bytes >= STRAY_BYTES_MAX)
+    headway_sse_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLIN);
+}
+
+void
+headway_sse_writer_handle (HeadwaySseWriter *self, guint32 events, HeadwayInstant now)
+{
+  if (self->is_gone)
+    return;
+
+  if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0)
+    {
+      int code = 0;
+      socklen_t size = sizeof code;
+
+      getsockopt (self->fd, SOL_SOCKET, SO_ERROR, &code, &size);
+      set_gone (self, reason_of_errno (code));
+      return;
+    }
+  if ((events & EPOLLIN) != 0)
+    drop_stray (self);
+  if ((events & EPOLLOUT) != 0 && self->is_blocked && !self->is_gone)
+    {
+      self->is_blocked = FALSE;
+      headway_sse_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLOUT);
+      headway_sse_hub_mark_dirty (self->hub, self);
+    }
+}
