@@ -1,0 +1,418 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every command of `headway` against a real headwayd on a private message bus.
+
+Each test has a message bus, a state directory and a daemon of its own. Environment:
+HEADWAY, HEADWAYD: the programs. HEADWAY_TEST_VERBOSE: pass the daemon's output through.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
+HEADWAY = os.environ["HEADWAY"]
+HEADWAYD = os.environ["HEADWAYD"]
+PATIENCE = 20  # seconds until something that must happen counts as missing
+
+
+class Program:
+    """A running program whose lines are read as they come."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.out = []
+        self.err = []
+        self.changed = threading.Condition()
+        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
+            threading.Thread(target=self.collect, args=(stream, lines), daemon=True).start()
+
+    def collect(self, stream, lines):
+        for line in stream:
+            with self.changed:
+                lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+
+    def wait_until(self, condition, what):
+        with self.changed:
+            if not self.changed.wait_for(condition, PATIENCE):
+                raise AssertionError(f"{what} did not come; out {self.out[-5:]}, err {self.err[-5:]}")
+
+    def wait_lines(self, count):
+        self.wait_until(lambda: len(self.out) >= count, f"line {count}")
+        return self.out[:count]
+
+    def wait_error(self, pattern, count=1):
+        self.wait_until(lambda: sum(1 for line in self.err if re.search(pattern, line)) >= count, f"/{pattern}/")
+
+    def wait_exit(self):
+        return self.process.wait(PATIENCE)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            try:
+                stream.close()
+            except OSError:
+                pass
+
+
+class Case(unittest.TestCase):
+    http = False
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="headway-cli-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.programs = []
+        self.addCleanup(self.stop_programs)
+        self.bus = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(self.stop_bus)
+        self.env = dict(
+            os.environ, DBUS_SESSION_BUS_ADDRESS=self.bus.stdout.readline().strip(), LC_ALL="C.UTF-8",
+            XDG_RUNTIME_DIR=self.folder, XDG_STATE_HOME=self.folder, XDG_CONFIG_HOME=self.folder,
+        )
+        self.env.pop("HEADWAY_TOKEN", None)
+        self.daemon = None
+        self.settings = ""
+        self.start_daemon()
+
+    def stop_bus(self):
+        self.bus.kill()
+        self.bus.wait()
+        self.bus.stdout.close()
+
+    def stop_programs(self):
+        for program in self.programs:
+            program.stop()
+        self.stop_daemon(signal.SIGKILL)
+
+    def start_daemon(self):
+        command = [HEADWAYD, "--state-dir", f"{self.folder}/state", "--runtime-dir", f"{self.folder}/run", "--http-address", "127.0.0.1:0"]
+        if self.settings:
+            with open(f"{self.folder}/headway.conf", "w", encoding="utf-8") as file:
+                file.write("[headway]\n" + self.settings)
+            command += ["--config", f"{self.folder}/headway.conf"]
+        errors = None if os.environ.get("HEADWAY_TEST_VERBOSE") else subprocess.DEVNULL
+        self.daemon = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=errors, text=True)
+        self.ready = json.loads(self.daemon.stdout.readline())
+        self.unix_url = next(uri for uri in self.ready["http"] if uri.startswith("unix:"))
+        self.tcp_url = next(uri for uri in self.ready["http"] if uri.startswith("http:"))
+
+    def stop_daemon(self, number=signal.SIGTERM):
+        if self.daemon is None:
+            return
+        self.daemon.send_signal(number)
+        status = self.daemon.wait(PATIENCE)
+        self.daemon.stdout.close()
+        self.daemon = None
+        if number == signal.SIGTERM:
+            self.assertEqual(status, 0)
+
+    def restart_daemon(self, number=signal.SIGTERM):
+        self.stop_daemon(number)
+        self.start_daemon()
+
+    def command(self, *arguments):
+        return [HEADWAY, *([f"--http={self.unix_url}"] if self.http else []), *arguments]
+
+    def start(self, *arguments):
+        program = Program(self.command(*arguments), self.env)
+        self.programs.append(program)
+        return program
+
+    def run_headway(self, *arguments, status=0, stdin="", plain=False):
+        command = [HEADWAY, *arguments] if plain else self.command(*arguments)
+        if isinstance(stdin, str):
+            stdin = stdin.encode()
+        done = subprocess.run(command, env=self.env, input=stdin, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def subscribe(self, *arguments):
+        """A reader that is subscribed for sure when this returns."""
+        before = self.subscribers(arguments[0])
+        program = self.start("sub", *arguments)
+        deadline = time.monotonic() + PATIENCE
+        while self.subscribers(arguments[0]) <= before:
+            self.assertLess(time.monotonic(), deadline, "no subscription")
+            self.assertIsNone(program.process.poll(), program.err)
+        return program
+
+    def subscribers(self, bus):
+        return json.loads(self.run_headway("info", bus, "--json")[0])["subscribers"]
+
+
+class Commands(Case):
+    def test_publish_and_read(self):
+        self.assertEqual(self.run_headway("pub", "demo", "a.b", '{"n":1}')[0], "1\n")
+        self.assertEqual(self.run_headway("pub", "demo", "a.c", stdin='{"n":\n2}\n')[0], "2\n")
+        self.assertEqual(self.run_headway("pub", "demo", "x", "-", "--type=kind", "--client=me", "--principal=agent:p", "--final", stdin="3")[0], "3\n")
+        self.assertEqual(self.run_headway("pub", "demo", "x", "it's", "--string", "--principal=")[0], "4\n")
+        out, err = self.run_headway("sub", "demo", "--after=0", "--count=4", "--json")
+        events = [json.loads(line) for line in out.splitlines()]
+        events = [event for event in events if "id" in event]
+        self.assertEqual([event["id"] for event in events], [1, 2, 3, 4])
+        self.assertEqual([event["data"] for event in events], [{"n": 1}, {"n": 2}, 3, "it's"])
+        self.assertEqual([event["type"] for event in events], ["message", "message", "kind", "message"])
+        self.assertEqual(events[2]["principal"], "agent:p")
+        self.assertEqual(events[2]["originatorClientId"], "me")
+        self.assertNotIn("principal", events[3])
+        self.assertEqual(events[0]["principal"], f"uid:{os.getuid()}")
+        self.assertEqual(list(events[0]), ["id", "v", "type", "data", "topic", "principal", "_meta"])
+        out, err = self.run_headway("sub", "demo", "a.*", "--after=0", "--count=2")
+        self.assertRegex(out, r"\A1  \d\d:\d\d:\d\d\.\d{3}  a\.b  uid:\d+  \{\"n\":1\}\n2  [^\n]*  a\.c  uid:\d+  \{\"n\": 2\}\n\Z")
+
+    def test_data_goes_through_byte_for_byte(self):
+        data = r'{"big":123456789012345678901234567890,"e":1E400,"s":"\ud800\u0000","n":1.50, "d":[ ]}'
+        self.run_headway("pub", "demo", "t", data)
+        self.run_headway("pub", "demo", "t", "--ndjson", stdin='{"data":%s,"_meta":{"k":1.50}}\n' % data)
+        out = self.run_headway("sub", "demo", "--after=0", "--count=2", "--json")[0]
+        self.assertEqual(out.count('"data":' + data + ","), 2)
+        self.assertIn('"k":1.50', out)
+
+    def test_filters(self):
+        for number, kind in enumerate(("a", "b", "a"), 1):
+            self.run_headway("pub", "demo", "t", str(number), f"--type={kind}", f"--principal=p{kind}")
+        self.assertEqual(self.ids("demo", "--type=a", "--count=2"), [1, 3])
+        self.assertEqual(self.ids("demo", "--type=b,c", "--count=1"), [2])
+        self.assertEqual(self.ids("demo", "other", "t", "--count=3"), [1, 2, 3])
+        self.assertEqual(self.ids("demo", "--count=1", after=2), [3])
+
+    def ids(self, *arguments, after=0):
+        out = self.run_headway("sub", *arguments, f"--after={after}", "--json")[0]
+        return [event["id"] for event in map(json.loads, out.splitlines()) if "id" in event]
+
+    def test_lines(self):
+        out, err = self.run_headway("pub", "demo", "log", "--lines", stdin=b'one\n\n"\\\r\nbad \xff\nlast')
+        self.assertEqual(out, "1-5 5\n")
+        self.assertIn("1 place was no UTF-8", err)
+        events = self.data("demo", 5)
+        self.assertEqual(events, ["one", "", '"\\\r', "bad \ufffd", "last"])
+        self.assertEqual(self.run_headway("pub", "demo", "log", "--lines", stdin="")[0], "0-0 0\n")
+
+    def data(self, bus, count, *more):
+        out = self.run_headway("sub", bus, "--after=0", f"--count={count}", "--json", *more)[0]
+        return [event["data"] for event in map(json.loads, out.splitlines()) if "id" in event]
+
+    def test_json_lines_stop_at_the_bad_one(self):
+        lines = "".join(f"{number}\n" for number in range(700)) + "{bad}\n" + "1\n" * 2000
+        out, err = self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines, status=2)
+        self.assertEqual(out, "1-700 700\n")
+        self.assertRegex(err, r"line 701: InvalidData: (?!event)")
+        self.assertIn("--lines", err)
+        self.assertEqual(self.data("demo", 700), list(range(700)))
+
+    def test_ndjson(self):
+        lines = '{"data":1,"type":"own"}\n\n{"topic":"x","data":2,"principal":"agent:q","originatorClientId":"c"}\r\n{"data":3,"topic":"y"}'
+        self.assertEqual(self.run_headway("pub", "demo", "--ndjson", stdin=lines)[0], "1-3 3\n")
+        self.assertEqual(self.data("demo", 3), [1, 2, 3])
+        copy = self.run_headway("sub", "demo", "--after=0", "--count=3", "--json")[0]
+        copy = "".join(line + "\n" for line in copy.splitlines() if "id" in json.loads(line))
+        self.assertEqual(self.run_headway("pub", "copy", "--ndjson", stdin=copy)[0], "1-3 3\n")
+        out, err = self.run_headway("pub", "demo", "--ndjson", stdin='{"data":1,"topic":"a"}\n{"data":1}\n', status=2)
+        self.assertEqual(out, "4-4 1\n")
+        self.assertIn("line 2: neither a topic nor a type", err)
+
+    def test_many_lines_in_order(self):
+        lines = "".join(f"{number}\n" for number in range(7000))
+        self.assertEqual(self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines)[0], "1-7000 7000\n")
+        self.assertEqual(self.data("demo", 7000), list(range(7000)))
+
+    def test_lines_are_published_as_they_come(self):
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--json")
+        writer = self.start("pub", "demo", "log", "--lines")
+        for number in range(3):
+            writer.process.stdin.write(f"line {number}\n")
+            writer.process.stdin.flush()
+            self.assertEqual(json.loads(reader.wait_lines(number + 1)[number])["data"], f"line {number}")
+        writer.process.send_signal(signal.SIGINT)
+        self.assertEqual(writer.wait_exit(), 0)
+        self.assertEqual(writer.wait_lines(1), ["1-3 3"])
+
+    def test_errors(self):
+        out, err = self.run_headway("pub", "demo", "t", "{foo}", status=2)
+        self.assertRegex(err, r"InvalidData: .*1")
+        self.assertIn("--string", err)
+        self.assertIn("InvalidTopic: ", self.run_headway("pub", "demo", "a..b", "1", status=1)[1])
+        self.assertIn("InvalidType: ", self.run_headway("pub", "demo", "t", "1", "--type=client_evicted", status=1)[1])
+        self.assertIn("InvalidName: ", self.run_headway("pub", "a b", "t", "1", status=1)[1])
+        self.assertIn("NoSuchBus: ", self.run_headway("sub", "nope", status=1)[1])
+        self.assertIn("NoSuchBus: ", self.run_headway("info", "nope", status=1)[1])
+        self.assertIn("NoSuchBus: ", self.run_headway("close", "nope", status=1)[1])
+        self.run_headway("create", "modes")
+        self.assertIn("NotSupported: ", self.run_headway("sub", "modes", "--mode=routed", status=1)[1])
+        self.assertIn("InvalidPattern: ", self.run_headway("sub", "modes", "a..b", status=1)[1])
+        self.assertIn("Invalid", self.run_headway("create", "other", "--ring-size=0", status=1)[1])
+
+    def test_buses(self):
+        self.assertEqual(json.loads(self.run_headway("buses", "--json")[0]), [])
+        made = json.loads(self.run_headway("create", "two.2", "--ring-size=3", "--max-subscribers=2", "--ring-max-bytes=5000", "--json")[0])
+        self.assertEqual((made["name"], made["ringSize"], made["lastEventId"]), ("two.2", 3, 0))
+        self.assertEqual(self.run_headway("create", "1-one"), ("", ""))
+        self.run_headway("pub", "two.2", "t", "--lines", stdin="a\nb\nc\nd\ne\n")
+        info = json.loads(self.run_headway("info", "two.2", "--json")[0])
+        self.assertEqual((info["firstEventId"], info["lastEventId"], info["subscribers"]), (3, 5, 0))
+        self.assertEqual(info["epoch"], made["epoch"])
+        self.assertEqual([bus["name"] for bus in json.loads(self.run_headway("buses", "--json")[0])], ["1-one", "two.2"])
+        self.assertRegex(self.run_headway("buses")[0], r"\ANAME .*\n1-one .*\ntwo\.2 +3 +5 +\d+ +0\n\Z")
+        self.assertRegex(self.run_headway("info", "two.2")[0], r"\Aname +two\.2\n(.*\n)+subscribers +0\n\Z")
+        self.assertIn("BusExists: ", self.run_headway("create", "two.2", "--ring-size=4", status=1)[1])
+        self.assertEqual(self.run_headway("close", "two.2"), ("", ""))
+        self.assertEqual([bus["name"] for bus in json.loads(self.run_headway("buses", "--json")[0])], ["1-one"])
+
+    def test_closed_bus_ends_the_reader(self):
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--json")
+        self.run_headway("pub", "demo", "t", "1")
+        self.run_headway("close", "demo")
+        self.assertEqual(reader.wait_exit(), 0)
+        last = json.loads(reader.wait_lines(2)[1])
+        self.assertEqual((last["id"], last["type"], last["data"]["reason"]), (2, "session_closed", "closed"))
+
+    def test_timeout(self):
+        self.run_headway("create", "demo")
+        self.run_headway("sub", "demo", "--timeout=0.3", "--count=1", status=4)
+        self.run_headway("sub", "demo", "--timeout=0.3", status=0)
+        self.run_headway("pub", "demo", "t", "1")
+        out = self.run_headway("sub", "demo", "--after=0", "--timeout=1", "--count=2", "--json", status=4)[0]
+        self.assertEqual(json.loads(out.splitlines()[0])["id"], 1)
+
+    def test_signals_end_with_0(self):
+        self.run_headway("create", "demo")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            reader = self.subscribe("demo")
+            reader.process.send_signal(number)
+            self.assertEqual(reader.wait_exit(), 0)
+            self.assertEqual((reader.out, reader.err), ([], []))
+
+    def test_nobody_reads_the_output(self):
+        self.run_headway("pub", "demo", "t", "--lines", stdin="x" * 100 + "\n" * 5000)
+        for arguments in (["--after=0"], []):
+            process = subprocess.Popen(self.command("sub", "demo", *arguments), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            if arguments:
+                process.stdout.read(10)
+            process.stdout.close()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            self.assertNotIn(b"rite", process.stderr.read())
+            process.stderr.close()
+
+    def test_stuck_output_does_not_hold_up_signals(self):
+        self.run_headway("pub", "demo", "t", "--lines", stdin=("x" * 1000 + "\n") * 2000)
+        process = subprocess.Popen(self.command("sub", "demo", "--after=0"), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process.stdout.read(10)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 0)
+        process.stdout.close()
+
+    def test_readable_output_is_harmless(self):
+        self.run_headway("pub", "demo", "t", stdin="\"\x7f\u009b1m\u202e\"")
+        out = self.run_headway("sub", "demo", "--after=0", "--count=1")[0]
+        self.assertIn("\\u007f\\u009b1m\\u202e", out)
+
+    def read_after_restart(self, number):
+        self.run_headway("create", "demo")
+        self.run_headway("pub", "demo", "n", "--json-lines", stdin="0\n1\n")
+        reader = self.subscribe("demo", "--after=0", "--json")
+        for round_number in range(2):
+            reader.wait_until(lambda: len(numbers(reader)) >= 2 + 3 * round_number, "events")
+            self.restart_daemon(number)
+            reader.wait_error("resumed behind", round_number + 1)
+            first = 2 + 3 * round_number
+            self.run_headway("pub", "demo", "n", "--json-lines", stdin=f"{first}\n{first + 1}\n{first + 2}\n")
+        reader.wait_until(lambda: len(numbers(reader)) >= 8, "events")
+        self.assertEqual(numbers(reader), list(range(8)))
+        ids = [event["id"] for event in map(json.loads, reader.out) if "id" in event]
+        self.assertEqual(ids, sorted(set(ids)))
+        reader.process.send_signal(signal.SIGINT)
+        self.assertEqual(reader.wait_exit(), 0)
+
+    def test_resume_after_a_restart(self):
+        self.read_after_restart(signal.SIGTERM)
+
+    def test_resume_after_a_crash(self):
+        self.read_after_restart(signal.SIGKILL)
+
+    def test_resume_before_the_first_event(self):
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--json")
+        self.stop_daemon()
+        reader.wait_error("waiting to go on")
+        self.start_daemon()
+        self.run_headway("pub", "demo", "t", "7")
+        reader.wait_until(lambda: numbers(reader) == [7], "the event")
+
+    def test_eviction(self):
+        self.run_headway("create", "demo")
+        reader = subprocess.Popen(self.command("sub", "demo", "--json", "--max-queued=16"), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + PATIENCE
+        while self.subscribers("demo") == 0:
+            self.assertLess(time.monotonic(), deadline)
+        # Nobody reads: first the pipe fills, then the socket, then the queue.
+        lines = "".join(f'{{"n":{number},"pad":"{"x" * 4000}"}}\n' for number in range(2000))
+        self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines)
+        seen = []
+        evicted = False
+        for line in reader.stdout:
+            event = json.loads(line)
+            evicted = evicted or event["type"] == "client_evicted"
+            if "id" in event:
+                seen.append(event["data"]["n"])
+            if seen and seen[-1] == 1999:
+                break
+        reader.send_signal(signal.SIGINT)
+        self.assertEqual(reader.wait(PATIENCE), 0)
+        self.assertTrue(evicted)
+        self.assertEqual(seen, list(range(2000)))
+        self.assertIn("evicted by the daemon; going on behind", reader.stderr.read())
+        reader.stdout.close()
+        reader.stderr.close()
+
+
+def numbers(reader):
+    return [event["data"] for event in map(json.loads, list(reader.out)) if "id" in event]
+
+
+class HttpCommands(Commands):
+    http = True
+
+    def test_ready_line_urls(self):
+        path = self.unix_url[len("unix:"):]
+        for url in (f"unix:{path}", f"unix://{path}", "http+unix://" + path.replace("/", "%2F")):
+            self.assertEqual(self.run_headway(f"--http={url}", "buses", "--json", plain=True)[0], "[]\n")
+
+    def test_token(self):
+        self.run_headway("buses", f"--http={self.tcp_url}", plain=True, status=1)
+        token = self.run_headway("token", plain=True)[0]
+        self.assertRegex(token, r"\A\S{16,}\n\Z")
+        self.run_headway("buses", f"--http={self.tcp_url}", f"--token-file={self.ready['tokenFile']}", plain=True)
+        self.env["HEADWAY_TOKEN"] = token.strip()
+        self.assertEqual(self.run_headway("pub", "demo", "t", "1", f"--http={self.tcp_url}", plain=True)[0], "1\n")
+        out = self.run_headway("sub", "demo", "--after=0", "--count=1", f"--http={self.tcp_url}", plain=True)[0]
+        self.assertTrue(out.startswith("1  "))
+
+
+class Alone(Case):
+    def start_daemon(self):
+        pass
+
+    def test_daemon_is_not_there(self):
+        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["token"], ["create", "b"], ["close", "b"]):
+            self.assertIn("headwayd is not running", self.run_headway(*arguments, status=1)[1])
+
+
+if __name__ == "__main__":
+    tap.main()
