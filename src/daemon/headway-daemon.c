@@ -419,6 +419,9 @@ headway_daemon_run (HeadwayDaemon *self)
                                                  on_name_acquired, on_name_lost, self, NULL);
   g_main_loop_run (self->loop);
 
+  /* Answers that are still on their way to callers would go with the process. */
+  if (!g_dbus_connection_is_closed (self->connection))
+    g_dbus_connection_flush_sync (self->connection, NULL, NULL);
   if (!headway_state_store_close (self->store, &error))
     g_warning ("the exact marks could not be written, the reserved ones hold: %s", error->message);
   return self->status;

@@ -19,13 +19,26 @@ struct _HeadwayNameHolder
 
 G_DEFINE_FINAL_TYPE (HeadwayNameHolder, headway_name_holder, G_TYPE_OBJECT)
 
+/* Calls that came before the name went on stand before this answer: so all of them are answered. */
+static void
+say_goodbye (GDBusConnection *connection)
+{
+  g_autoptr (GVariant) reply = g_dbus_connection_call_sync (connection, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                                            "org.freedesktop.DBus", "GetId", NULL, NULL,
+                                                            G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+
+  if (reply != NULL)
+    g_dbus_connection_flush_sync (connection, NULL, NULL);
+  g_dbus_connection_close_sync (connection, NULL, NULL);
+}
+
 static void
 headway_name_holder_dispose (GObject *object)
 {
   HeadwayNameHolder *self = HEADWAY_NAME_HOLDER (object);
 
   if (self->connection != NULL)
-    g_dbus_connection_close (self->connection, NULL, NULL, NULL);
+    say_goodbye (self->connection);
   g_clear_object (&self->connection);
   G_OBJECT_CLASS (headway_name_holder_parent_class)->dispose (object);
 }
