@@ -28,4 +28,4 @@ install: build
 	@meson install -C build
 
 clean:
-	@rm -rf build build-asan
+	@rm -rf build build-asan tests/clients/node_modules
