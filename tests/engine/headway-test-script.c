@@ -292,6 +292,14 @@ test_take_all (TestBus *self, HeadwaySubscription *subscription)
 }
 
 char *
+test_read_from (TestBus *self, guint64 cursor, const char *epoch)
+{
+  g_autoptr (HeadwaySubscription) subscription = test_from_epoch (self, cursor, epoch);
+
+  return test_take_all (self, subscription);
+}
+
+char *
 test_member (const char *object, gsize length, const char *name)
 {
   HeadwayJsonIter iter;

@@ -7,7 +7,7 @@ struct _TestStore
 {
   GObject parent_instance;
 
-  GHashTable *marks; /* name (owned) → guint64 (owned) */
+  GHashTable *marks;    /* name (owned) → guint64 (owned) */
   HeadwayBus *last_bus; /* owned, nullable */
   guint64 last_request;
   guint n_requests;

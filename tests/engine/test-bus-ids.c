@@ -46,12 +46,12 @@ grant (Fixture *self, guint64 up_to)
   test_run (&self->t);
 }
 
-#define assert_requests(f, n, up_to)                                        \
-  G_STMT_START                                                              \
-  {                                                                         \
-    g_assert_cmpuint (test_store_get_n_requests ((f)->store), ==, (n));     \
+#define assert_requests(f, n, up_to)                                          \
+  G_STMT_START                                                                \
+  {                                                                           \
+    g_assert_cmpuint (test_store_get_n_requests ((f)->store), ==, (n));       \
     g_assert_cmpuint (test_store_get_last_request ((f)->store), ==, (up_to)); \
-  }                                                                         \
+  }                                                                           \
   G_STMT_END
 
 static void
@@ -227,16 +227,16 @@ test_rate_sized (void)
   headway_bus_request_ids (f.t.bus, f.t.now);
   grant (&f, 10000);
   test_pub (&f.t, 5000);
-  f.t.now = test_instant (G_USEC_PER_SEC / 10);
+  f.t.now = test_instant (G_USEC_PER_SEC * 4 / 10);
   test_pub (&f.t, 1);
-  assert_requests (&f, 2, 510000); /* 50 000 a second */
-  grant (&f, 510000);
+  assert_requests (&f, 2, 135000); /* 12 500 a second */
+  grant (&f, 135000);
 
   f.t.now = test_instant (1000 * (gint64) G_USEC_PER_SEC);
-  test_pub (&f.t, 254999); /* last id 260 000 */
-  assert_requests (&f, 2, 510000);
-  test_pub (&f.t, 1); /* under 250 000 of 500 000 are left; 255 a second by now */
-  assert_requests (&f, 3, 520000);
+  test_pub (&f.t, 67499); /* last id 72 500 */
+  assert_requests (&f, 2, 135000);
+  test_pub (&f.t, 1); /* under 62 500 of 125 000 are left; 67 a second by now */
+  assert_requests (&f, 3, 145000);
 }
 
 static void

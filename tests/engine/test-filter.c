@@ -70,7 +70,7 @@ test_session_closed (void)
   g_autoptr (HeadwayPrincipalTable) table = headway_principal_table_new ();
   g_autoptr (HeadwayFilter) filter = test_filter ("other", "other");
   g_autoptr (HeadwayEvent) event =
-    headway_event_new_session_closed ("test", headway_principal_table_get_system (table), test_instant (0));
+               headway_event_new_session_closed ("test", headway_principal_table_get_system (table), test_instant (0));
 
   g_assert_true (headway_event_passes_filters (event));
   g_assert_true (headway_filter_matches (filter, event));

@@ -38,7 +38,7 @@ static void
 add_notice (Reader *self, TestBus *t, const HeadwayNotice *notice)
 {
   g_autoptr (HeadwayEvent) event =
-    headway_notice_to_event (notice, 0, headway_bus_get_system (t->bus), t->now);
+               headway_notice_to_event (notice, 0, headway_bus_get_system (t->bus), t->now);
 
   test_script_add (&self->script, event);
 }
@@ -74,12 +74,12 @@ reader_step (Reader *self, TestBus *t, guint n, guint looks)
   return TRUE;
 }
 
-#define assert_reader(r, expected)                              \
-  G_STMT_START                                                  \
-  {                                                             \
-    g_autofree char *got_ = test_script_end (&(r)->script);     \
-    g_assert_cmpstr (got_, ==, (expected));                     \
-  }                                                             \
+#define assert_reader(r, expected)                          \
+  G_STMT_START                                              \
+  {                                                         \
+    g_autofree char *got_ = test_script_end (&(r)->script); \
+    g_assert_cmpstr (got_, ==, (expected));                 \
+  }                                                         \
   G_STMT_END
 
 static HeadwayCursor

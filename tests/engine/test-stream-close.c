@@ -10,11 +10,7 @@
 
 /* Cases of docs/sse-contract.md 6, F (limits, abort, close), and that nothing leaks. */
 
-#ifdef __SANITIZE_ADDRESS__
-#define N_CYCLES 100000
-#else
-#define N_CYCLES 1000000
-#endif
+#define N_CYCLES (1000000 / TEST_SLOWDOWN)
 
 static void
 test_case_60 (void)

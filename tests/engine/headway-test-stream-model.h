@@ -7,12 +7,30 @@
  * and docs/decisions.md as plainly as possible: arrays that are searched and shifted, texts that are
  * printed, real numbers for thresholds. It includes nothing of the engine. */
 
+typedef struct
+{
+  guint64 id;
+  const char *topic; /* static */
+  const char *type;  /* static */
+  char *text;        /* owned GRefString: the envelope */
+  gboolean passes_filters;
+} ModelEvent;
+
+/* An event, or a notice whose text still lacks what is known when it is read. */
+typedef struct
+{
+  char *text; /* owned GRefString */
+  guint64 id; /* 0: a notice */
+  gboolean says_last_delivered;
+} ModelItem;
+
 /* What a publisher gives. Strings are static but @data. */
 typedef struct
 {
   const char *topic; /* NULL: the type */
   const char *type;
   char *data; /* owned */
+  gint64 stamp_ms;
   gboolean is_last_word; /* session_closed */
 } ModelDraft;
 
@@ -49,9 +67,9 @@ typedef struct
   const char *epoch; /* static */
   ModelOptions options;
   guint64 last_id;
-  GArray *ring;       /* ModelEvent, private */
-  GPtrArray *pending; /* ModelBatch */
-  GPtrArray *subs;    /* ModelSub */
+  GArray *ring;         /* ModelEvent */
+  GPtrArray *pending;   /* ModelBatch */
+  GPtrArray *subs;      /* ModelSub */
   const char *snapshot; /* static, data of session_snapshot */
   gboolean is_closing;
   gboolean is_closed;
@@ -89,7 +107,7 @@ typedef struct
   guint64 n_replayed;
   guint64 spent;
 
-  GArray *queue; /* ModelItem, private */
+  GArray *queue; /* ModelItem */
   guint n_live;
   guint64 live_bytes;
   gboolean is_warned;
@@ -110,7 +128,7 @@ void model_bus_free (ModelBus *self); /* all of its subscriptions are gone */
 void model_bus_publish (ModelBus *self, ModelBatch *batch);
 gboolean model_bus_run (ModelBus *self);
 void model_bus_close (ModelBus *self);
-void model_bus_close_session (ModelBus *self);
+void model_bus_close_session (ModelBus *self, gint64 now_ms);
 guint64 model_bus_ring_bytes (ModelBus *self);
 guint64 model_bus_ring_first (ModelBus *self);
 guint model_bus_n_registered (ModelBus *self);
@@ -122,6 +140,10 @@ void model_sub_evict_idle (ModelSub *self, gint64 idle_ms, gint64 timeout_ms);
 void model_sub_free (ModelSub *self);
 gboolean model_sub_is_live (ModelSub *self);
 gboolean model_sub_is_ready (ModelSub *self);
+/* FALSE: refused. */
+gboolean model_sub_offer (ModelSub *self, const ModelEvent *event);
+gboolean model_sub_wants (ModelSub *self, const ModelEvent *event);
+void model_sub_end (ModelSub *self, gboolean is_evicted);
 /* Adds the envelopes that a reader gets to @texts. */
 void model_sub_take (ModelSub *self, gint64 now_ms, guint max_events, gsize max_bytes, GPtrArray *texts);
 
@@ -129,7 +151,7 @@ ModelBatch *model_batch_new (gboolean is_seed);
 void model_batch_free (ModelBatch *self);
 void model_batch_add (ModelBatch *self, const char *topic, const char *type, guint n_chars);
 
-/* The draft that an observer publishes from inside event @id; FALSE: none. */
+/* Whether an observer publishes from inside event @id. */
 gboolean model_is_nesting (guint64 id);
 const char *model_topic (guint64 n); /* some topic, or NULL */
 const char *model_type (guint64 n);

@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "headway-test-model.h"
+#include "headway-test-stream-model.h"
 
 #include <string.h>
 
-#define TURN         32
+#define LOOKS        32
 #define NOTICE_BYTES 512
-
-typedef struct
-{
-  guint64 id;
-  const char *topic;
-  const char *type;
-  char *text; /* GRefString */
-  gboolean passes_filters;
-} ModelEvent;
-
-/* An event, or a notice whose text still lacks what is known when it is read. */
-typedef struct
-{
-  char *text; /* GRefString */
-  guint64 id; /* 0: a notice */
-  gboolean says_last_delivered;
-} ModelItem;
-
-static void
-event_clear (gpointer data)
-{
-  g_ref_string_release (((ModelEvent *) data)->text);
-}
 
 static void
 item_clear (gpointer data)
@@ -37,73 +14,7 @@ item_clear (gpointer data)
   g_ref_string_release (((ModelItem *) data)->text);
 }
 
-const char *
-model_topic (guint64 n)
-{
-  static const char *const topics[] = { NULL, "a", "b", "a.b", "a.c", "a.b.c", "b.b", "foo" };
-
-  return topics[n % G_N_ELEMENTS (topics)];
-}
-
-const char *
-model_type (guint64 n)
-{
-  static const char *const types[] = { "foo", "bar", "baz" };
-
-  return types[n % G_N_ELEMENTS (types)];
-}
-
-gboolean
-model_is_nesting (guint64 id)
-{
-  return id % 17 == 0;
-}
-
-/* --- Batches -------------------------------------------------------------------------------- */
-
-static void
-draft_clear (gpointer data)
-{
-  g_free (((ModelDraft *) data)->data);
-}
-
-ModelBatch *
-model_batch_new (gboolean is_seed)
-{
-  ModelBatch *self = g_new0 (ModelBatch, 1);
-
-  self->drafts = g_array_new (FALSE, FALSE, sizeof (ModelDraft));
-  g_array_set_clear_func (self->drafts, draft_clear);
-  self->is_seed = is_seed;
-  return self;
-}
-
-void
-model_batch_free (ModelBatch *self)
-{
-  g_array_unref (self->drafts);
-  g_free (self);
-}
-
-void
-model_batch_add (ModelBatch *self, const char *topic, const char *type, guint n_chars)
-{
-  ModelDraft draft = { .topic = topic, .type = type };
-  g_autofree char *filler = g_strnfill (n_chars, 'x');
-
-  draft.data = g_strdup_printf ("\"%s\"", filler);
-  g_array_append_val (self->drafts, draft);
-}
-
-static void
-batch_end (ModelBatch *self, ModelBatchState state)
-{
-  self->state = state;
-  if (self->is_ours)
-    model_batch_free (self);
-}
-
-/* --- Matching ------------------------------------------------------------------------------- */
+/* --- Wanting -------------------------------------------------------------------------------- */
 
 static gboolean
 pattern_matches (const char *pattern, const char *topic)
@@ -122,9 +33,10 @@ pattern_matches (const char *pattern, const char *topic)
   return TRUE;
 }
 
-static gboolean
-wish_matches (const ModelWish *wish, const ModelEvent *event)
+gboolean
+model_sub_wants (ModelSub *self, const ModelEvent *event)
 {
+  const ModelWish *wish = &self->wish;
   gboolean topic_matches = wish->patterns == NULL;
   gboolean type_matches = wish->types == NULL;
 
@@ -137,86 +49,17 @@ wish_matches (const ModelWish *wish, const ModelEvent *event)
   return topic_matches && type_matches;
 }
 
-/* --- The bus -------------------------------------------------------------------------------- */
-
-ModelBus *
-model_bus_new (const char *epoch, guint64 last_id, const ModelOptions *options)
-{
-  ModelBus *self = g_new0 (ModelBus, 1);
-
-  self->epoch = epoch;
-  self->last_id = last_id;
-  self->options = *options;
-  self->ring = g_array_new (FALSE, FALSE, sizeof (ModelEvent));
-  g_array_set_clear_func (self->ring, event_clear);
-  self->pending = g_ptr_array_new ();
-  self->subs = g_ptr_array_new ();
-  self->snapshot = "{\"sessionId\":\"test\",\"currentModelId\":null,\"currentApprovalMode\":null}";
-  return self;
-}
+/* --- The queue ------------------------------------------------------------------------------ */
 
 void
-model_bus_free (ModelBus *self)
-{
-  g_assert_cmpuint (self->subs->len, ==, 0);
-  g_assert_cmpuint (self->pending->len, ==, 0);
-  g_ptr_array_unref (self->subs);
-  g_ptr_array_unref (self->pending);
-  g_array_unref (self->ring);
-  g_free (self);
-}
-
-guint64
-model_bus_ring_bytes (ModelBus *self)
-{
-  guint64 bytes = 0;
-
-  for (guint i = 0; i < self->ring->len; i++)
-    bytes += strlen (g_array_index (self->ring, ModelEvent, i).text);
-  return bytes;
-}
-
-guint64
-model_bus_ring_first (ModelBus *self)
-{
-  return self->ring->len > 0 ? g_array_index (self->ring, ModelEvent, 0).id : 0;
-}
-
-guint
-model_bus_n_registered (ModelBus *self)
-{
-  guint n = 0;
-
-  for (guint i = 0; i < self->subs->len; i++)
-    n += ((ModelSub *) g_ptr_array_index (self->subs, i))->is_registered;
-  return n;
-}
-
-static ModelEvent
-make_event (ModelBus *self, const ModelDraft *draft)
-{
-  ModelEvent event = { .id = ++self->last_id, .type = draft->type, .passes_filters = draft->is_last_word };
-  g_autofree char *topic = NULL;
-  g_autofree char *text = NULL;
-
-  event.topic = draft->topic != NULL ? draft->topic : draft->type;
-  if (strcmp (event.topic, event.type) != 0)
-    topic = g_strdup_printf (",\"topic\":\"%s\"", event.topic);
-  text = g_strdup_printf ("{\"id\":%" G_GUINT64_FORMAT ",\"v\":1,\"type\":\"%s\",\"data\":%s%s,"
-                          "\"_meta\":{\"serverTimestamp\":1}}",
-                          event.id, event.type, draft->data, topic != NULL ? topic : "");
-  event.text = g_ref_string_new (text);
-  return event;
-}
-
-static void
-end_sub (ModelSub *self, gboolean is_evicted)
+model_sub_end (ModelSub *self, gboolean is_evicted)
 {
   self->is_registered = FALSE;
   self->is_ended = TRUE;
   self->is_evicted = is_evicted;
 }
 
+/* @data: members of the notice's data, without the last brace. */
 static void
 add_notice (ModelSub *self, const char *type, const char *data, gboolean says_last_delivered)
 {
@@ -233,6 +76,7 @@ maybe_warn (ModelSub *self, guint64 id)
   double byte_cap = (double) self->bus->options.max_queued_bytes;
   gboolean over_frames = self->n_live >= 0.75 * cap;
   gboolean over_bytes = (double) self->live_bytes >= 0.75 * byte_cap;
+  const char *threshold = over_frames && over_bytes ? "frames_and_bytes" : "frames";
   g_autofree char *data = NULL;
 
   if (self->is_warned && self->n_live <= 0.375 * cap && (double) self->live_bytes <= 0.375 * byte_cap)
@@ -244,9 +88,7 @@ maybe_warn (ModelSub *self, guint64 id)
                           ",\"queuedBytes\":%" G_GUINT64_FORMAT ",\"maxQueuedBytes\":%" G_GUINT64_FORMAT
                           ",\"threshold\":\"%s\"",
                           self->n_live, self->wish.max_queued, id, self->live_bytes,
-                          self->bus->options.max_queued_bytes,
-                          over_frames && over_bytes ? "frames_and_bytes" : over_bytes ? "bytes"
-                                                                                      : "frames");
+                          self->bus->options.max_queued_bytes, over_frames ? threshold : "bytes");
   add_notice (self, "slow_client_warning", data, FALSE);
 }
 
@@ -262,12 +104,11 @@ evict (ModelSub *self, const ModelEvent *event, gboolean is_bytes)
 
   add_notice (self, "client_evicted", data, TRUE);
   self->dropped++;
-  end_sub (self, TRUE);
+  model_sub_end (self, TRUE);
 }
 
-/* FALSE: refused. */
-static gboolean
-offer (ModelSub *self, const ModelEvent *event)
+gboolean
+model_sub_offer (ModelSub *self, const ModelEvent *event)
 {
   gsize size = strlen (event->text);
   ModelItem item = { .id = event->id };
@@ -300,130 +141,7 @@ offer (ModelSub *self, const ModelEvent *event)
   return TRUE;
 }
 
-static void
-publish_nested (ModelBus *self, guint64 id)
-{
-  ModelBatch *batch;
-
-  if (!model_is_nesting (id) || self->is_closing)
-    return;
-  batch = model_batch_new (FALSE);
-  batch->is_ours = TRUE;
-  model_batch_add (batch, model_topic (id), model_type (id), 5);
-  g_ptr_array_add (self->pending, batch);
-}
-
-static void
-publish_one (ModelBus *self, ModelBatch *batch)
-{
-  ModelEvent event = make_event (self, &g_array_index (batch->drafts, ModelDraft, batch->next++));
-
-  if (batch->is_seed)
-    {
-      event_clear (&event);
-      g_array_set_size (self->ring, 0);
-      return;
-    }
-  g_array_append_val (self->ring, event);
-  while (self->ring->len > 1 &&
-         (self->ring->len > self->options.ring_size || model_bus_ring_bytes (self) > self->options.ring_max_bytes))
-    g_array_remove_index (self->ring, 0);
-  publish_nested (self, event.id);
-  for (guint i = 0; i < self->subs->len; i++)
-    {
-      ModelSub *sub = g_ptr_array_index (self->subs, i);
-
-      if (!sub->is_registered || !wish_matches (&sub->wish, &event))
-        continue;
-      if (offer (sub, &event))
-        batch->subscriptions++;
-      else
-        batch->refused++;
-    }
-}
-
-static void
-run (ModelBus *self, guint budget)
-{
-  while (self->pending->len > 0)
-    {
-      ModelBatch *batch = g_ptr_array_index (self->pending, 0);
-
-      batch->first_id = batch->next == 0 ? self->last_id + 1 : batch->first_id;
-      for (; budget > 0 && batch->next < batch->drafts->len; budget--)
-        publish_one (self, batch);
-      if (batch->next < batch->drafts->len)
-        return;
-      g_ptr_array_remove_index (self->pending, 0);
-      batch_end (batch, MODEL_BATCH_DONE);
-    }
-}
-
-gboolean
-model_bus_run (ModelBus *self)
-{
-  run (self, TURN);
-  if (self->is_closing && self->pending->len == 0)
-    model_bus_close (self);
-  return self->pending->len > 0;
-}
-
-void
-model_bus_publish (ModelBus *self, ModelBatch *batch)
-{
-  if (self->is_closing)
-    {
-      batch_end (batch, MODEL_BATCH_CLOSED);
-      return;
-    }
-  g_ptr_array_add (self->pending, batch);
-  if (self->pending->len == 1)
-    model_bus_run (self);
-}
-
-void
-model_bus_close_session (ModelBus *self)
-{
-  ModelDraft draft = { .type = "session_closed", .is_last_word = TRUE };
-  ModelBatch *batch;
-
-  if (self->is_closing)
-    return;
-  draft.data = g_strdup ("{\"sessionId\":\"test\",\"reason\":\"closed\"}");
-  batch = model_batch_new (FALSE);
-  batch->is_ours = TRUE;
-  g_array_append_val (batch->drafts, draft);
-  self->is_closing = TRUE;
-  g_ptr_array_add (self->pending, batch);
-  model_bus_run (self);
-}
-
-void
-model_bus_close (ModelBus *self)
-{
-  if (self->is_closed)
-    return;
-  self->is_closing = TRUE;
-  for (guint i = self->pending->len; i > 0; i--)
-    {
-      ModelBatch *batch = g_ptr_array_index (self->pending, i - 1);
-
-      if (batch->next > 0)
-        continue;
-      g_ptr_array_remove_index (self->pending, i - 1);
-      batch_end (batch, MODEL_BATCH_CLOSED);
-    }
-  run (self, G_MAXUINT);
-  self->is_closed = TRUE;
-  for (guint i = 0; i < self->subs->len; i++)
-    {
-      ModelSub *sub = g_ptr_array_index (self->subs, i);
-      if (sub->is_registered)
-        end_sub (sub, FALSE);
-    }
-}
-
-/* --- Subscriptions -------------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------------------------- */
 
 static void
 open_replay (ModelSub *self)
@@ -436,7 +154,7 @@ open_replay (ModelSub *self)
   self->owes_complete = TRUE;
   self->until = self->bus->last_id;
   self->next = wish->cursor + 1;
-  self->last_sent = self->last_delivered = wish->cursor;
+  self->last_sent = wish->cursor;
   self->is_mismatch = wish->epoch != NULL && strcmp (wish->epoch, self->bus->epoch) != 0;
   if (self->is_mismatch || wish->cursor >= next_id)
     self->opening = "epoch_reset";
@@ -465,7 +183,7 @@ model_bus_subscribe (ModelBus *self, const ModelWish *wish)
   sub->last_delivered = wish->has_cursor ? wish->cursor : 0;
   if (self->is_closed)
     {
-      end_sub (sub, FALSE);
+      model_sub_end (sub, FALSE);
       return sub;
     }
   sub->is_registered = TRUE;
@@ -488,7 +206,7 @@ void
 model_sub_abort (ModelSub *self)
 {
   if (!self->is_ended)
-    end_sub (self, FALSE);
+    model_sub_end (self, FALSE);
   self->dropped += self->n_live;
   self->n_live = 0;
   self->live_bytes = 0;
@@ -508,7 +226,7 @@ model_sub_evict_idle (ModelSub *self, gint64 idle_ms, gint64 timeout_ms)
   if (self->is_ended)
     return;
   add_notice (self, "client_evicted", data, TRUE);
-  end_sub (self, TRUE);
+  model_sub_end (self, TRUE);
 }
 
 gboolean
@@ -522,6 +240,8 @@ model_sub_is_ready (ModelSub *self)
 {
   return !model_sub_is_live (self) || self->queue->len > 0;
 }
+
+/* --- Reading -------------------------------------------------------------------------------- */
 
 static char *
 resync (ModelSub *self, const char *reason, gint64 now_ms)
@@ -552,20 +272,22 @@ replay_complete (ModelSub *self, gint64 now_ms)
                           last, self->n_replayed, is_filtered ? ",\"filtered\":true" : "", now_ms);
 }
 
+typedef enum
+{
+  NOTHING,
+  OPENING,
+  GAP,
+  BUDGET,
+  REPLAYED,
+  COMPLETE,
+  SNAPSHOT,
+  QUEUED,
+} StepKind;
+
 /* What a reader gets next. */
 typedef struct
 {
-  enum
-  {
-    NOTHING,
-    OPENING,
-    GAP,
-    BUDGET,
-    REPLAYED,
-    COMPLETE,
-    SNAPSHOT,
-    QUEUED,
-  } kind;
+  StepKind kind;
   char *text; /* owned */
   gsize size;
   guint64 id;
@@ -593,7 +315,7 @@ find_replayed (ModelSub *self, guint *looks)
         return NULL;
       event = &g_array_index (self->bus->ring, ModelEvent, self->next - first);
       g_assert_cmpuint (event->id, ==, self->next);
-      if (wish_matches (&self->wish, event))
+      if (model_sub_wants (self, event))
         return event;
     }
   return NULL;
@@ -655,8 +377,9 @@ next_step (ModelSub *self, gint64 now_ms, guint *looks)
     return (Step){ COMPLETE, replay_complete (self, now_ms), NOTICE_BYTES, 0 };
   if (self->snapshot != NULL)
     {
-      text = g_strdup_printf ("{\"v\":1,\"type\":\"session_snapshot\",\"data\":%s,\"_meta\":{\"serverTimestamp\":%"
-                              G_GINT64_FORMAT "}}", self->snapshot, now_ms);
+      text = g_strdup_printf ("{\"v\":1,\"type\":\"session_snapshot\",\"data\":%s,"
+                              "\"_meta\":{\"serverTimestamp\":%" G_GINT64_FORMAT "}}",
+                              self->snapshot, now_ms);
       return (Step){ SNAPSHOT, text, strlen (text), 0 };
     }
   if (self->queue->len > 0)
@@ -699,7 +422,7 @@ did_step (ModelSub *self, const Step *step)
 void
 model_sub_take (ModelSub *self, gint64 now_ms, guint max_events, gsize max_bytes, GPtrArray *texts)
 {
-  guint looks = TURN;
+  guint looks = LOOKS;
   gsize bytes = 0;
 
   for (guint n = 0; n < max_events; n++)
