@@ -71,8 +71,10 @@ def read_text(path: str) -> str:
 
 def path_of_bus(name: str) -> str:
     """As sd_bus_path_encode() does it."""
-    escaped = "".join(c if c.isascii() and c.isalpha() or (c.isdigit() and i > 0) else f"_{ord(c):02x}" for i, c in enumerate(name))
-    return f"{ROOT}/bus/{escaped}"
+    def escaped(i: int, c: str) -> str:
+        return c if c.isascii() and (c.isalpha() or c.isdigit() and i > 0) else f"_{ord(c):02x}"
+
+    return f"{ROOT}/bus/" + "".join(escaped(i, c) for i, c in enumerate(name))
 
 
 class MessageBus:
@@ -82,7 +84,9 @@ class MessageBus:
         config = os.path.join(folder, "message-bus.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write(CONFIG.format(socket=os.path.join(folder, "message-bus")))
-        self.process = subprocess.Popen(["dbus-daemon", "--nofork", "--nosyslog", "--print-address", f"--config-file={config}"], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            ["dbus-daemon", "--nofork", "--nosyslog", "--print-address", f"--config-file={config}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
 
@@ -171,10 +175,12 @@ class Daemon:
                  env: Mapping[str, str] | None = None, wrapper: Iterable[str] = (), pass_fds: Iterable[int] = (), log: str = "log"):
         self.socket = os.path.join(folder, runtime, "http.sock")
         self.log = os.path.join(folder, log)
-        self.command = [*wrapper, HEADWAYD, f"--bus-address={address}", f"--state-dir={os.path.join(folder, state)}", f"--runtime-dir={os.path.join(folder, runtime)}", *options]
+        folders = [f"--state-dir={os.path.join(folder, state)}", f"--runtime-dir={os.path.join(folder, runtime)}"]
         with open(self.log, "ab") as errors:
             self.process = subprocess.Popen(
-                self.command, env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})}, pass_fds=tuple(pass_fds), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+                [*wrapper, HEADWAYD, f"--bus-address={address}", *folders, *options],
+                env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})}, pass_fds=tuple(pass_fds),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         self.ready: dict[str, Any] = {}
         self.output = b""
 
@@ -461,7 +467,7 @@ class Tap(unittest.TestResult):
         self.failed_subtests += 1
         if self.failed_subtests == 1:
             self.say("not ok", test)
-        print(f"# {subtest}", flush=True)
+        diagnose(" ".join(str(subtest).split()))
         self.explain(err)
 
 

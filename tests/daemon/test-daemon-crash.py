@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterator
 
 sys.dont_write_bytecode = True
-from daemon_harness import ID_MAX, NOBODY_THERE, PATIENCE, Case, Client, Daemon, GLib, Refused, Stream, UnixConnection, ask, diagnose, main, start_thread, summary  # noqa: E402
+from daemon_harness import (  # noqa: E402
+    ID_MAX, NOBODY_THERE, PATIENCE, Case, Client, Daemon, GLib, Refused, Stream, UnixConnection, ask, diagnose, main, start_thread, summary)
 
 CRASHES = int(os.environ.get("HEADWAY_CRASHES", "200"))
 SEED = int(os.environ.get("HEADWAY_SEED", str(time.time_ns())))
@@ -273,7 +274,9 @@ class KillTest(Case):
         reader.join()
 
         ids = self.journal.ids
-        diagnose(f"seed {SEED}: {CRASHES} crashes, {n_ready} of them when ready; acknowledged {({name: len(known) for name, known in ids.items()})}, read {len(reader.got)}; marks {self.journal.highest}")
+        counts = {name: len(known) for name, known in ids.items()}
+        diagnose(f"seed {SEED}: {CRASHES} crashes, {n_ready} of them when ready")
+        diagnose(f"acknowledged {counts}, read {len(reader.got)}; highest {self.journal.highest}")
         self.assertEqual(self.journal.complaints, [])
         for number, payload in reader.got.items():
             self.assertEqual(ids["shared"].get(number, payload), payload)
