@@ -3,21 +3,19 @@
 
 #include "http/headway-http-connection.h"
 
-#include "http/headway-http-header.h"
+#include "http/headway-http-farewell.h"
+#include "http/headway-http-inbox.h"
 #include "http/headway-http-input.h"
+#include "http/headway-http-outbox.h"
 #include "http/headway-http-output.h"
 
 #include <errno.h>
 #include <glib-unix.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 /* What is read in one turn of the main loop; create_read_source() starts a new one. */
 #define TURN_BYTES (64 * 1024)
-
-#define HEADER_BYTES_MAX (16 * 1024)
-#define READ_BYTES       (8 * 1024)
 
 #define HEADERS_US  (15 * G_USEC_PER_SEC)
 #define PROGRESS_US (30 * G_USEC_PER_SEC)
@@ -36,17 +34,18 @@ struct _HeadwayHttpConnection
   gint64 deadline_us; /* 0: none */
   gsize turn_bytes;   /* given to libsoup in this turn */
 
-  GByteArray *input; /* owned, nullable: read, but not given to libsoup yet */
-  gsize block_bytes; /* how much of it belongs to the header block that is being given */
+  HeadwayHttpInbox inbox;
+  HeadwayHttpOutbox outbox;
+  guint flush_id; /* while the socket is full and something waits in the outbox */
 
   GSource *held_source; /* owned, nullable: libsoup waits on it while nothing may be read */
   gboolean is_held;
   gboolean is_first;     /* no request has been answered yet */
   gboolean is_begun;     /* libsoup has seen a part of the present request */
-  gboolean is_ended;     /* no more input comes */
-  gboolean is_too_large; /* the header block */
-  gboolean is_malformed;
-  gboolean is_prodded; /* the byte that begins a last request was given */
+  gboolean is_ended;     /* by us */
+  gboolean is_malformed; /* libsoup could not parse it */
+  guint refusal;         /* status for a header block that libsoup does not get; 0: none */
+  gboolean is_prodded;   /* the byte that begins a last request was given */
 };
 
 enum
@@ -60,7 +59,11 @@ static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE (HeadwayHttpConnection, headway_http_connection, G_TYPE_OBJECT)
 
-static G_DEFINE_QUARK (headway_http_connection, headway_http_connection)
+static GQuark
+connection_quark (void)
+{
+  return g_quark_from_static_string ("headway-http-connection");
+}
 
 static void
 headway_http_connection_dispose (GObject *object)
@@ -76,7 +79,8 @@ headway_http_connection_finalize (GObject *object)
 
   g_clear_weak_pointer (&self->message);
   g_clear_pointer (&self->held_source, g_source_unref);
-  g_clear_pointer (&self->input, g_byte_array_unref);
+  headway_http_inbox_clear (&self->inbox);
+  headway_http_outbox_clear (&self->outbox);
   G_OBJECT_CLASS (headway_http_connection_parent_class)->finalize (object);
 }
 
@@ -115,7 +119,7 @@ headway_http_connection_new (int fd, const HeadwayHttpPlace *place, guint32 uid)
 HeadwayHttpConnection *
 headway_http_connection_from_address (GSocketAddress *address)
 {
-  return address != NULL ? g_object_get_qdata (G_OBJECT (address), headway_http_connection_quark ()) : NULL;
+  return address != NULL ? g_object_get_qdata (G_OBJECT (address), connection_quark ()) : NULL;
 }
 
 GSocketAddress *
@@ -126,7 +130,7 @@ headway_http_connection_new_address (HeadwayHttpConnection *self)
   g_autoptr (GInetAddress) loopback = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
   GSocketAddress *address = g_inet_socket_address_new (loopback, self->place.port);
 
-  g_object_set_qdata_full (G_OBJECT (address), headway_http_connection_quark (), g_object_ref (self), g_object_unref);
+  g_object_set_qdata_full (G_OBJECT (address), connection_quark (), g_object_ref (self), g_object_unref);
   return address;
 }
 
@@ -150,6 +154,8 @@ headway_http_connection_get_uid (HeadwayHttpConnection *self)
 {
   return self->uid;
 }
+
+static void flush_output (HeadwayHttpConnection *self);
 
 static gint64
 phase_allows_us (HeadwayHttpPhase phase)
@@ -176,6 +182,8 @@ headway_http_connection_set_phase (HeadwayHttpConnection *self, HeadwayHttpPhase
 
   self->phase = phase;
   self->deadline_us = allowed_us > 0 ? g_get_monotonic_time () + allowed_us : 0;
+  if (phase == HEADWAY_HTTP_PHASE_HANDLING)
+    flush_output (self);
   if (phase != HEADWAY_HTTP_PHASE_IDLE)
     return;
   self->is_first = FALSE;
@@ -194,10 +202,10 @@ headway_http_connection_is_late (HeadwayHttpConnection *self, gint64 now_us)
   return self->deadline_us > 0 && now_us >= self->deadline_us;
 }
 
-gboolean
-headway_http_connection_is_header_too_large (HeadwayHttpConnection *self)
+guint
+headway_http_connection_get_refusal (HeadwayHttpConnection *self)
 {
-  return self->is_too_large;
+  return self->refusal;
 }
 
 static void
@@ -205,6 +213,13 @@ note_progress (HeadwayHttpConnection *self)
 {
   if (self->phase == HEADWAY_HTTP_PHASE_BODY)
     self->deadline_us = g_get_monotonic_time () + PROGRESS_US;
+}
+
+void
+headway_http_connection_begin_body (HeadwayHttpConnection *self, gboolean is_chunked)
+{
+  headway_http_inbox_begin_body (&self->inbox, is_chunked);
+  headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_BODY);
 }
 
 void
@@ -248,12 +263,35 @@ headway_http_connection_get_message (HeadwayHttpConnection *self)
   return self->message;
 }
 
+static gboolean
+output_ready (int fd, GIOCondition condition, gpointer user_data)
+{
+  HeadwayHttpConnection *self = user_data;
+
+  self->flush_id = 0;
+  flush_output (self);
+  return G_SOURCE_REMOVE;
+}
+
+/* Sends the answers that wait; what the socket does not take now follows when it can. */
+static void
+flush_output (HeadwayHttpConnection *self)
+{
+  if (self->fd < 0 || self->flush_id != 0 || headway_http_outbox_flush (&self->outbox, self->fd))
+    return;
+
+  if (errno == EAGAIN || errno == EWOULDBLOCK)
+    self->flush_id = g_unix_fd_add (self->fd, G_IO_OUT, output_ready, self);
+  else
+    headway_http_outbox_clear (&self->outbox);
+}
+
 int
 headway_http_connection_take_fd (HeadwayHttpConnection *self)
 {
   int fd = headway_http_connection_steal_fd (self);
 
-  self->is_too_large = FALSE;
+  self->refusal = 0;
   headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_HANDLING);
   headway_http_connection_release (self);
   return fd;
@@ -262,7 +300,17 @@ headway_http_connection_take_fd (HeadwayHttpConnection *self)
 int
 headway_http_connection_steal_fd (HeadwayHttpConnection *self)
 {
-  return g_steal_fd (&self->fd);
+  if (self->fd < 0)
+    return -1;
+
+  g_clear_handle_id (&self->flush_id, g_source_remove);
+  if (headway_http_outbox_flush (&self->outbox, self->fd))
+    return g_steal_fd (&self->fd);
+
+  /* A client that asks for more and more without reading any answer. */
+  headway_http_outbox_clear (&self->outbox);
+  headway_http_connection_end (self);
+  return -1;
 }
 
 static gssize
@@ -321,112 +369,57 @@ wants_header (HeadwayHttpConnection *self)
   return self->phase == HEADWAY_HTTP_PHASE_HEADERS || self->phase == HEADWAY_HTTP_PHASE_IDLE;
 }
 
-/* Finds out whether a whole header block is there, by the rules of libsoup. */
-static gboolean
-find_block (HeadwayHttpConnection *self)
+static void
+refuse (HeadwayHttpConnection *self, guint status)
 {
-  gsize blanks = 0;
-
-  if (self->block_bytes > 0)
-    return TRUE;
-  if (self->input == NULL)
-    return FALSE;
-
-  while (blanks < self->input->len && (self->input->data[blanks] == '\r' || self->input->data[blanks] == '\n'))
-    blanks++;
-  if (blanks > 0)
-    g_byte_array_remove_range (self->input, 0, (guint) blanks);
-  self->block_bytes = headway_http_find_block ((const char *) self->input->data, self->input->len);
-  if (self->block_bytes == 0)
-    return FALSE;
-
-  self->block_bytes += headway_http_mend_target (self->input);
-  return TRUE;
-}
-
-/* Reads what is there into the input. FALSE: nothing came. */
-static gboolean
-fill (HeadwayHttpConnection *self)
-{
-  guint8 chunk[READ_BYTES];
-  gssize n;
-
-  do
-    n = recv (self->fd, chunk, sizeof chunk, MSG_DONTWAIT);
-  while (n < 0 && errno == EINTR);
-
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-    return FALSE;
-  if (n <= 0)
-    {
-      self->is_ended = TRUE;
-      return FALSE;
-    }
-  if (self->input == NULL)
-    self->input = g_byte_array_new ();
-  g_byte_array_append (self->input, chunk, (guint) n);
-  return TRUE;
-}
-
-static gboolean
-refuse_block (HeadwayHttpConnection *self)
-{
-  self->is_too_large = TRUE;
+  self->refusal = status;
   g_idle_add_full (G_PRIORITY_DEFAULT, tell_refused, g_object_ref (self), g_object_unref);
-  return FALSE;
 }
 
-/* Reads until a whole header block is there. */
-static gboolean
-fill_block (HeadwayHttpConnection *self)
+/* How much libsoup may have of what comes next; reads from the socket what that takes. */
+static gsize
+find_input (HeadwayHttpConnection *self, gsize count)
 {
-  while (!find_block (self))
+  gsize n = 0;
+  guint status;
+
+  if (wants_header (self))
     {
-      if (self->input != NULL && self->input->len > HEADER_BYTES_MAX)
-        return refuse_block (self);
-      if (!fill (self))
-        return FALSE;
-      if (self->phase == HEADWAY_HTTP_PHASE_IDLE)
+      status = headway_http_inbox_read_block (&self->inbox, self->fd);
+      n = MIN (count, self->inbox.block_bytes);
+      /* The timer runs from the first byte. */
+      if (self->phase == HEADWAY_HTTP_PHASE_IDLE && headway_http_inbox_has_begun (&self->inbox))
         headway_http_connection_set_phase (self, HEADWAY_HTTP_PHASE_HEADERS);
     }
-  return self->block_bytes <= HEADER_BYTES_MAX || refuse_block (self);
-}
-
-static gssize
-give (HeadwayHttpConnection *self, void *buffer, gsize count)
-{
-  gsize n = MIN (count, self->block_bytes > 0 ? self->block_bytes : self->input->len);
-
-  memcpy (buffer, self->input->data, n);
-  self->block_bytes -= MIN (n, self->block_bytes);
-  if (n == self->input->len)
-    g_clear_pointer (&self->input, g_byte_array_unref);
   else
-    g_byte_array_remove_range (self->input, 0, (guint) n);
-
-  self->is_begun = TRUE;
-  self->turn_bytes += n;
-  note_progress (self);
-  return (gssize) n;
+    {
+      status = headway_http_inbox_read_body (&self->inbox, self->fd, count, &n);
+    }
+  if (status == 0)
+    return n;
+  refuse (self, status);
+  return 0;
 }
 
 gssize
 headway_http_connection_read (HeadwayHttpConnection *self, void *buffer, gsize count, GError **error)
 {
-  gboolean is_there;
+  gsize n;
 
-  if (self->fd < 0)
+  if (self->fd < 0 || self->is_ended)
     return read_end (self, buffer, error);
-  if (!self->is_ended && (self->is_held || self->is_too_large || self->turn_bytes >= TURN_BYTES))
+  if (self->is_held || self->refusal != 0 || self->turn_bytes >= TURN_BYTES)
     return set_socket_error (error, EAGAIN);
 
-  if (wants_header (self))
-    is_there = self->is_ended ? find_block (self) : fill_block (self);
-  else
-    is_there = self->input != NULL || (!self->is_ended && fill (self));
-  if (is_there)
-    return give (self, buffer, count);
-  return self->is_ended ? read_end (self, buffer, error) : set_socket_error (error, EAGAIN);
+  n = find_input (self, count);
+  if (n == 0)
+    return self->inbox.is_ended && self->refusal == 0 ? read_end (self, buffer, error) : set_socket_error (error, EAGAIN);
+
+  headway_http_inbox_take (&self->inbox, buffer, n);
+  self->is_begun = TRUE;
+  self->turn_bytes += n;
+  note_progress (self);
+  return (gssize) n;
 }
 
 gssize
@@ -439,10 +432,7 @@ headway_http_connection_write (HeadwayHttpConnection *self, const void *buffer, 
   if (self->phase == HEADWAY_HTTP_PHASE_HEADERS)
     return hold_back (self, error);
 
-  do
-    n = send (self->fd, buffer, count, MSG_DONTWAIT | MSG_NOSIGNAL);
-  while (n < 0 && errno == EINTR);
-
+  n = headway_http_outbox_put (&self->outbox, self->fd, buffer, count);
   if (n < 0)
     return set_socket_error (error, errno);
   note_progress (self);
@@ -464,14 +454,16 @@ new_plain_source (gboolean is_dormant)
 GSource *
 headway_http_connection_create_read_source (HeadwayHttpConnection *self)
 {
-  gboolean may_read = !self->is_held && !self->is_too_large;
+  gboolean may_read = !self->is_held && self->refusal == 0;
   GSource *source;
 
   self->turn_bytes = 0;
-  if (self->fd < 0 || self->is_ended)
+  if (self->fd < 0 || self->is_ended || (may_read && self->inbox.is_ended))
     return new_plain_source (FALSE);
-  if (may_read && (wants_header (self) ? find_block (self) : self->input != NULL))
+  if (may_read && (wants_header (self) ? headway_http_inbox_has_block (&self->inbox) : headway_http_inbox_has_body (&self->inbox)))
     return new_plain_source (FALSE);
+  /* Nothing more to do for now. */
+  flush_output (self);
   if (may_read)
     return g_unix_fd_source_new (self->fd, G_IO_IN | G_IO_HUP | G_IO_ERR);
 
@@ -495,6 +487,15 @@ headway_http_connection_close (HeadwayHttpConnection *self)
   if (self->fd < 0)
     return;
 
+  g_clear_handle_id (&self->flush_id, g_source_remove);
+  if (!headway_http_outbox_flush (&self->outbox, self->fd) && (errno == EAGAIN || errno == EWOULDBLOCK) && !self->is_ended)
+    {
+      g_autoptr (GByteArray) rest = headway_http_outbox_steal (&self->outbox);
+
+      headway_http_farewell (g_steal_fd (&self->fd), g_string_new_len ((const char *) rest->data, rest->len),
+                             headway_http_connection_released, g_object_ref (self));
+      return;
+    }
   close (g_steal_fd (&self->fd));
   g_signal_emit (self, signals[SIGNAL_CLOSED], 0);
 }

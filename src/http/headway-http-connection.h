@@ -60,10 +60,13 @@ typedef enum
 
 void headway_http_connection_set_phase (HeadwayHttpConnection *self, HeadwayHttpPhase phase);
 HeadwayHttpPhase headway_http_connection_get_phase (HeadwayHttpConnection *self);
+/* The header block has been read; begins the phase of the body. */
+void headway_http_connection_begin_body (HeadwayHttpConnection *self, gboolean is_chunked);
 /* TRUE once the timer of the phase has run out at @now_us. */
 gboolean headway_http_connection_is_late (HeadwayHttpConnection *self, gint64 now_us);
-/* The header block that is coming in is larger than any that is served. */
-gboolean headway_http_connection_is_header_too_large (HeadwayHttpConnection *self);
+/* The status for a header block that libsoup does not get to see: too large, or not to be trusted;
+ * 0: none. */
+guint headway_http_connection_get_refusal (HeadwayHttpConnection *self);
 
 /* While it is held, nothing more is read: back-pressure on a body. */
 void headway_http_connection_hold (HeadwayHttpConnection *self);

@@ -23,6 +23,87 @@ headway_http_find_block (const char *text, gsize length)
   return 0;
 }
 
+/* --- Framing -------------------------------------------------------------------------------- */
+
+/* The value of the header line @line if its name is @name, without blanks around it. */
+static gboolean
+match_header (const char *line, gsize length, const char *name, const char **value, gsize *value_length)
+{
+  gsize name_length = strlen (name);
+  const char *at = line + name_length + 1;
+  const char *end = line + length;
+
+  if (length <= name_length || line[name_length] != ':' || g_ascii_strncasecmp (line, name, name_length) != 0)
+    return FALSE;
+
+  while (at < end && (*at == ' ' || *at == '\t'))
+    at++;
+  while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+    end--;
+  *value = at;
+  *value_length = (gsize) (end - at);
+  return TRUE;
+}
+
+/* What the lines of a block say about the body. */
+typedef struct
+{
+  guint n_lengths;
+  guint n_encodings;
+  gboolean is_bad_length;
+  gboolean is_strange_encoding;
+  gboolean is_folded; /* a line goes on in the next one: obsolete, and two parsers read it differently */
+} Framing;
+
+static void
+look_at_line (Framing *self, const char *line, gsize length)
+{
+  const char *value;
+  gsize value_length;
+
+  if (length > 0 && (line[0] == ' ' || line[0] == '\t'))
+    self->is_folded = TRUE;
+  if (match_header (line, length, "Content-Length", &value, &value_length))
+    {
+      self->n_lengths++;
+      /* 18 digits fit in 63 bits. */
+      self->is_bad_length |= value_length == 0 || value_length > 18;
+      for (gsize i = 0; i < value_length; i++)
+        self->is_bad_length |= !g_ascii_isdigit (value[i]);
+    }
+  if (match_header (line, length, "Transfer-Encoding", &value, &value_length))
+    {
+      self->n_encodings++;
+      self->is_strange_encoding |= value_length != strlen ("chunked") || g_ascii_strncasecmp (value, "chunked", value_length) != 0;
+    }
+}
+
+guint
+headway_http_check_block (const char *block, gsize length)
+{
+  const char *end = block + length;
+  const char *line = memchr (block, '\n', length);
+  Framing framing = { 0 };
+
+  if (memchr (block, '\0', length) != NULL)
+    return SOUP_STATUS_BAD_REQUEST;
+
+  while (line != NULL && ++line < end)
+    {
+      const char *next = memchr (line, '\n', (gsize) (end - line));
+
+      look_at_line (&framing, line, next != NULL ? (gsize) (next - line) : (gsize) (end - line));
+      line = next;
+    }
+  if (framing.is_strange_encoding && framing.n_lengths == 0)
+    return SOUP_STATUS_NOT_IMPLEMENTED;
+  if (framing.is_bad_length || framing.is_strange_encoding || framing.is_folded || framing.n_lengths + framing.n_encodings > 1)
+    return SOUP_STATUS_BAD_REQUEST;
+  return 0;
+}
+
+/* --- The target ----------------------------------------------------------------------------- */
+
 /* Whether the byte at @at, before @end, cannot stand in a target as it is. */
 static gboolean
 needs_mending (const guint8 *at, const guint8 *end)
@@ -36,7 +117,7 @@ needs_mending (const guint8 *at, const guint8 *end)
 static gboolean
 find_target (const GByteArray *block, gsize *start, gsize *end)
 {
-  const guint8 *line_end = memchr (block->data, '\n', block->len);
+  const guint8 *line_end = block->len > 0 ? memchr (block->data, '\n', block->len) : NULL;
   gsize length = line_end != NULL ? (gsize) (line_end - block->data) : block->len;
   gsize at = 0;
 

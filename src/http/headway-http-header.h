@@ -10,6 +10,18 @@ G_BEGIN_DECLS
 gsize headway_http_find_block (const char *text, gsize length);
 
 /**
+ * headway_http_check_block:
+ * @block: a whole header block
+ *
+ * Refuses what libsoup must not see, whatever the request is: U+0000, a body whose length is not
+ * certain (two lengths, a length and a transfer encoding), and what libsoup 3.2.3 leaks memory on, a
+ * length that is no number and an encoding that is not chunked.
+ *
+ * Returns: 0, or the status to answer with.
+ */
+guint headway_http_check_block (const char *block, gsize length);
+
+/**
  * headway_http_mend_target:
  * @block: starts with a whole request line; changed in place
  *

@@ -108,16 +108,10 @@ fail_too_long (Ndjson *self, guint64 line, gsize max)
 static HeadwayEvent *
 parse_line (Ndjson *self, const char *text, gsize length, HeadwayInstant now)
 {
-  gsize max = headway_http_publish_object_max (self->request);
   GError *error = NULL;
   HeadwayEvent *event = NULL;
   HeadwayJson json;
 
-  if (length > max)
-    {
-      fail_too_long (self, self->line, max);
-      return NULL;
-    }
   if (headway_json_validate (text, length, DEPTH_IN_LINE, &json, &error))
     event = headway_http_publish_make_event (self->request, &json, now, &error);
   if (event == NULL)
@@ -131,6 +125,7 @@ static void batch_done (HeadwayBatch *batch, const GError *error, gpointer user_
 static HeadwayBatch *
 take_lines (Ndjson *self)
 {
+  gsize max = headway_http_publish_object_max (self->request);
   HeadwayInstant now = headway_clock_now ();
   HeadwayBatch *batch = NULL;
   const char *text;
@@ -138,11 +133,14 @@ take_lines (Ndjson *self)
 
   while (self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS && next_line (self, &text, &length))
     {
-      HeadwayEvent *event;
+      HeadwayEvent *event = NULL;
 
-      if (is_blank (text, length))
+      if (length > max)
+        fail_too_long (self, self->line, max);
+      else if (is_blank (text, length))
         continue;
-      event = parse_line (self, text, length, now);
+      else
+        event = parse_line (self, text, length, now);
       if (event == NULL)
         break;
       if (batch == NULL)

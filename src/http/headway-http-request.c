@@ -252,6 +252,8 @@ headway_http_request_steal (HeadwayHttpRequest *self, HeadwayHttpConnection **co
   self->is_answered = TRUE;
   /* First, so that the streams that libsoup lets go of do not close it. */
   fd = headway_http_connection_steal_fd (self->connection);
+  if (fd < 0)
+    return -1;
   *connection = g_object_ref (self->connection);
   forget_message (self);
   headway_http_connection_set_phase (*connection, HEADWAY_HTTP_PHASE_HANDLING);

@@ -39,9 +39,9 @@ struct _HeadwayHttpRequest
   HeadwayHttpConnection *connection; /* owned */
   SoupServerMessage *message;        /* borrowed, NULL once the client is gone or the answer is out */
   HeadwayCaller caller;
-  const char *method; /* interned by libsoup */
-  char **segments;    /* owned: the path, still escaped, without empty last segment */
-  GString *bus_name;  /* owned, nullable: decoded; may hold U+0000 */
+  const char *method;                   /* interned by libsoup */
+  char **segments;                      /* owned: the path, still escaped, without empty last segment */
+  GString *bus_name;                    /* owned, nullable: decoded; may hold U+0000 */
   HeadwayHttpQuery *query;              /* owned */
   const HeadwayHttpRequestClass *klass; /* nullable */
   gpointer data;                        /* owned by the route, nullable */

@@ -93,24 +93,28 @@ connection_closed (HeadwayHttpConnection *connection, HeadwayHttpServer *self)
     g_signal_emit (self, signals[SIGNAL_DRAINED], 0);
 }
 
-/* A header block that is larger than any that is served. libsoup has seen nothing of it. */
+/* A header block that libsoup has seen nothing of. */
 static void
-refuse_large_header (HeadwayHttpConnection *connection)
+refuse_block (HeadwayHttpConnection *connection, guint status)
 {
-  static const char body[] = "{\"error\":\"the header block is larger than 16384 bytes\"}";
+  const char *text = status == 431 ? "{\"error\":\"the header block is larger than 16384 bytes\"}"
+                                   : "{\"error\":\"the request is malformed\",\"code\":\"invalid_request\"}";
   GString *answer = g_string_new (NULL);
   g_autofree char *date = headway_http_date ();
   int fd;
 
   g_string_printf (answer,
-                   "HTTP/1.1 431 %s\r\n"
+                   "HTTP/1.1 %u %s\r\n"
                    "Date: %s\r\n"
                    "Content-Type: application/json; charset=utf-8\r\n"
                    "Content-Length: %" G_GSIZE_FORMAT "\r\n"
                    "Connection: close\r\n\r\n%s",
-                   headway_http_get_phrase (431), date, strlen (body), body);
+                   status, headway_http_get_phrase (status), date, strlen (text), text);
   fd = headway_http_connection_take_fd (connection);
-  headway_http_farewell (fd, answer, headway_http_connection_released, g_object_ref (connection));
+  if (fd >= 0)
+    headway_http_farewell (fd, answer, headway_http_connection_released, g_object_ref (connection));
+  else
+    g_string_free (answer, TRUE);
 }
 
 /* A header block that is too large, or that libsoup could not parse. Who may not come in learns
@@ -120,11 +124,11 @@ connection_refused (HeadwayHttpConnection *connection, HeadwayHttpServer *self)
 {
   SoupServerMessage *message = headway_http_connection_get_message (connection);
   HeadwayHttpRequest *request;
-  guint status;
+  guint status = headway_http_connection_get_refusal (connection);
 
-  if (headway_http_connection_is_header_too_large (connection))
+  if (status != 0)
     {
-      refuse_large_header (connection);
+      refuse_block (connection, status);
       return;
     }
   if (message == NULL)
@@ -226,6 +230,7 @@ got_header (SoupServer *soup, SoupServerMessage *message, const char *path, GHas
   HeadwayHttpServer *self = user_data;
   HeadwayHttpConnection *connection = get_connection (message);
   HeadwayHttpRequest *request;
+  SoupEncoding encoding;
 
   /* From nowhere we know of. */
   if (connection == NULL)
@@ -233,7 +238,8 @@ got_header (SoupServer *soup, SoupServerMessage *message, const char *path, GHas
       soup_server_message_set_status (message, SOUP_STATUS_FORBIDDEN, NULL);
       return;
     }
-  headway_http_connection_set_phase (connection, HEADWAY_HTTP_PHASE_BODY);
+  encoding = soup_message_headers_get_encoding (soup_server_message_get_request_headers (message));
+  headway_http_connection_begin_body (connection, encoding == SOUP_ENCODING_CHUNKED);
   request = headway_http_request_ref (headway_http_request_new (self, connection, message));
   if (self->is_shut_down)
     headway_http_request_answer_text (request, 503, "unavailable", "the server is stopping");

@@ -35,8 +35,8 @@ headway_sse_batch_clear (HeadwaySseBatch *self)
   self->offset = 0;
 }
 
-static void
-joint_forget (HeadwaySseJoint *self)
+void
+headway_sse_joint_forget (HeadwaySseJoint *self)
 {
   for (guint i = 0; i < self->count; i++)
     headway_sse_frame_unref (self->frames[i]);
@@ -48,7 +48,7 @@ joint_forget (HeadwaySseJoint *self)
 void
 headway_sse_joint_clear (HeadwaySseJoint *self)
 {
-  joint_forget (self);
+  headway_sse_joint_forget (self);
   g_clear_pointer (&self->bytes, g_byte_array_unref);
 }
 
@@ -63,7 +63,7 @@ joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chun
 
   if (self->count != batch->count || self->is_chunked != is_chunked || memcmp (self->frames, batch->frames, size) != 0)
     {
-      joint_forget (self);
+      headway_sse_joint_forget (self);
       memcpy (self->frames, batch->frames, size);
       self->count = batch->count;
       self->is_chunked = is_chunked;

@@ -65,6 +65,8 @@ HeadwaySseWrite headway_sse_batch_write (HeadwaySseBatch *self,
                                          HeadwaySseStats *stats,
                                          gsize *written);
 
+/* Drops the frames, keeps the memory for the next batch. */
+void headway_sse_joint_forget (HeadwaySseJoint *self);
 void headway_sse_joint_clear (HeadwaySseJoint *self);
 
 G_END_DECLS

@@ -16,7 +16,8 @@
  * that is ready: events that are published in one go leave in one write per reader. A loop that is
  * never idle would starve it, so the watch source takes over once events have waited for so many
  * turns or so long. Turns come first: a time alone would cut up a burst to many readers, which is
- * when one write each matters most. */
+ * when one write each matters most. Only those who pull do not wait: what is published meanwhile counts
+ * against their queue, and a replay that is slower than the publishers would never arrive. */
 
 #define FLUSH_PRIORITY    (G_PRIORITY_DEFAULT + 10)
 #define FLUSH_DELAY_TURNS 64
@@ -47,6 +48,7 @@ struct _HeadwaySseHub
   GQueue open;     /* HeadwaySseWriter (owned) */
   GQueue draining; /* HeadwaySseWriter (owned) */
   GQueue dirty;    /* HeadwaySseWriter (borrowed: they are in one of the others) */
+  GQueue urgent;   /* those of them that pull: they are not in `dirty` */
   gint64 dirty_since_us;
   guint dirty_turns; /* turns of the main loop since then */
 
@@ -80,7 +82,7 @@ remove_writer (HeadwaySseHub *self, HeadwaySseWriter *writer, gboolean is_reset)
   g_debug ("stream closed: %s", headway_sse_close_reason_get_name (writer->reason));
 
   if (writer->is_dirty)
-    g_queue_unlink (&self->dirty, &writer->dirty_link);
+    g_queue_unlink (writer->is_urgent ? &self->urgent : &self->dirty, &writer->dirty_link);
   g_queue_unlink (writer->is_draining ? &self->draining : &self->open, &writer->link);
   headway_sse_writer_free (writer, is_reset);
   if (self->open.length == 0 && self->draining.length == 0)
@@ -90,10 +92,18 @@ remove_writer (HeadwaySseHub *self, HeadwaySseWriter *writer, gboolean is_reset)
 void
 headway_sse_hub_mark_dirty (HeadwaySseHub *self, HeadwaySseWriter *writer)
 {
-  if (writer->is_dirty)
+  if (writer->is_dirty && (writer->is_urgent || !writer->is_pulling))
     return;
 
+  if (writer->is_dirty)
+    g_queue_unlink (&self->dirty, &writer->dirty_link);
   writer->is_dirty = TRUE;
+  writer->is_urgent = writer->is_pulling;
+  if (writer->is_urgent)
+    {
+      g_queue_push_tail_link (&self->urgent, &writer->dirty_link);
+      return;
+    }
   if (self->dirty.length == 0)
     {
       self->dirty_since_us = g_get_monotonic_time ();
@@ -235,27 +245,33 @@ check_draining (HeadwaySseHub *self, gint64 now_us)
 
 /* --- The flush ------------------------------------------------------------------------------ */
 
-/* Gives the writers that were dirty when it began a turn each, the longest waiting first. Those that
- * have more to do stand at the end of the list again. */
+/* Gives the writers that stood in @queue when it began a turn each, the longest waiting first. Those
+ * that have more to do stand at the end of it again. */
 static void
-flush (HeadwaySseHub *self)
+give_turns (HeadwaySseHub *self, GQueue *queue)
 {
   HeadwayInstant now = headway_clock_now ();
   gint64 end_us = now.monotonic_us + FLUSH_SLICE_US;
 
-  for (guint n = self->dirty.length, done = 1; n > 0; n--, done++)
+  for (guint n = queue->length, done = 1; n > 0; n--, done++)
     {
-      HeadwaySseWriter *writer = g_queue_pop_head_link (&self->dirty)->data;
+      HeadwaySseWriter *writer = g_queue_pop_head_link (queue)->data;
 
-      writer->is_dirty = FALSE;
+      writer->is_dirty = writer->is_urgent = FALSE;
       headway_sse_writer_turn (writer, now);
       if (writer->is_gone)
         remove_writer (self, writer, FALSE);
       if (done % FLUSH_LOOK_EVERY == 0 && g_get_monotonic_time () > end_us)
         break;
     }
+}
+
+static void
+flush (HeadwaySseHub *self)
+{
+  give_turns (self, &self->dirty);
   if (self->dirty.length == 0)
-    headway_sse_joint_clear (&self->joint);
+    headway_sse_joint_forget (&self->joint);
   self->dirty_since_us = g_get_monotonic_time ();
   self->dirty_turns = 0;
 }
@@ -302,7 +318,7 @@ watch_prepare (GSource *source, int *timeout)
 
   self->dirty_turns++;
   *timeout = -1;
-  if (due_us <= now_us || is_flush_overdue (self, now_us))
+  if (self->urgent.length > 0 || due_us <= now_us || is_flush_overdue (self, now_us))
     return TRUE;
 
   if (due_us < G_MAXINT64)
@@ -316,7 +332,7 @@ watch_check (GSource *source)
   HeadwaySseHub *self = ((HubSource *) source)->hub;
   gint64 now_us = g_source_get_time (source);
 
-  return g_source_query_unix_fd (source, self->watch_tag) != 0 || next_due_us (self) <= now_us ||
+  return self->urgent.length > 0 || g_source_query_unix_fd (source, self->watch_tag) != 0 || next_due_us (self) <= now_us ||
          is_flush_overdue (self, now_us);
 }
 
@@ -349,6 +365,7 @@ watch_dispatch (GSource *source, GSourceFunc callback, gpointer user_data)
   beat (self, now_us);
   check_idle (self, now_us);
   check_draining (self, now_us);
+  give_turns (self, &self->urgent);
   if (is_flush_overdue (self, now_us))
     flush (self);
   return G_SOURCE_CONTINUE;
@@ -415,6 +432,7 @@ headway_sse_hub_init (HeadwaySseHub *self)
   g_queue_init (&self->open);
   g_queue_init (&self->draining);
   g_queue_init (&self->dirty);
+  g_queue_init (&self->urgent);
   self->cache = headway_sse_frame_cache_new ();
   self->heartbeat = headway_sse_frame_new_text (heartbeat_text, strlen (heartbeat_text));
   self->retry = headway_sse_frame_new_text (retry_text, strlen (retry_text));

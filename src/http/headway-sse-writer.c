@@ -16,6 +16,9 @@
 /* What a peer may send behind its request before nobody reads it any more (decisions.md 19). */
 #define STRAY_BYTES_MAX (64 * 1024)
 
+/* Portions of HEADWAY_DISPATCH_EVENTS that one turn pulls. */
+#define PULL_PORTIONS 8
+
 static const char final_chunk[] = "0\r\n\r\n";
 
 static void
@@ -199,8 +202,9 @@ shut (HeadwaySseWriter *self)
   headway_sse_hub_watch (self->hub, self, EPOLLIN | EPOLLRDHUP);
 }
 
+/* Takes one portion from the subscription and writes it. */
 static void
-pull (HeadwaySseWriter *self, HeadwayInstant now)
+pull_portion (HeadwaySseWriter *self, HeadwayInstant now)
 {
   HeadwayDelivery deliveries[HEADWAY_DISPATCH_EVENTS];
   guint n = headway_subscription_take (self->subscription, now, HEADWAY_DISPATCH_EVENTS,
@@ -217,6 +221,19 @@ pull (HeadwaySseWriter *self, HeadwayInstant now)
       headway_event_unref (deliveries[i].event);
     }
   write_out (self);
+}
+
+/* Several portions a turn, so that a reader that takes them comes up with the publishers, each of
+ * whom has one portion a turn. */
+static void
+pull (HeadwaySseWriter *self, HeadwayInstant now)
+{
+  for (guint i = 0; i < PULL_PORTIONS; i++)
+    {
+      pull_portion (self, now);
+      if (self->is_gone || self->is_blocked || !headway_subscription_is_ready (self->subscription))
+        break;
+    }
   if (self->is_gone)
     return;
 

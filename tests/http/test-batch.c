@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "http/headway-sse-batch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct
+{
+  int fds[2]; /* the writer's end, the reader's */
+  HeadwaySseBatch batch;
+  HeadwaySseJoint joint;
+  HeadwaySseStats stats;
+  GString *seen;
+} Fixture;
+
+static void
+set_up (Fixture *self, gconstpointer data)
+{
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, self->fds), ==, 0);
+  self->seen = g_string_new (NULL);
+}
+
+static void
+tear_down (Fixture *self, gconstpointer data)
+{
+  headway_sse_batch_clear (&self->batch);
+  headway_sse_joint_clear (&self->joint);
+  g_string_free (self->seen, TRUE);
+  close (self->fds[0]);
+  close (self->fds[1]);
+}
+
+static void
+append (Fixture *self, const char *text)
+{
+  headway_sse_batch_append (&self->batch, headway_sse_frame_new_text (text, strlen (text)));
+}
+
+static HeadwaySseWrite
+write_batch (Fixture *self, gboolean is_chunked)
+{
+  gsize written;
+
+  return headway_sse_batch_write (&self->batch, self->fds[0], is_chunked, &self->joint, &self->stats, &written);
+}
+
+/* What the reader has got since the last call. */
+static const char *
+read_all (Fixture *self, gsize most)
+{
+  g_autofree char *buffer = g_malloc (most);
+  gssize n = recv (self->fds[1], buffer, most, MSG_DONTWAIT);
+
+  g_string_truncate (self->seen, 0);
+  if (n > 0)
+    g_string_append_len (self->seen, buffer, n);
+  return self->seen->str;
+}
+
+static void
+test_frames_go_out_in_order (Fixture *self, gconstpointer data)
+{
+  append (self, "a\n\n");
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpstr (read_all (self, 100), ==, "3\r\na\n\n\r\n");
+  append (self, "b\n\n");
+  append (self, "0123456789abcd\n\n");
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpstr (read_all (self, 100), ==, "3\r\nb\n\n\r\n10\r\n0123456789abcd\n\n\r\n");
+  g_assert_cmpuint (self->batch.count, ==, 0);
+  g_assert_cmpuint (self->batch.bytes, ==, 0);
+}
+
+static void
+test_without_chunks_only_the_inner_bytes (Fixture *self, gconstpointer data)
+{
+  append (self, "a\n\n");
+  append (self, "b\n\n");
+  g_assert_cmpint (write_batch (self, FALSE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpstr (read_all (self, 100), ==, "a\n\nb\n\n");
+}
+
+static void
+test_the_same_batch_twice_is_joined_once (Fixture *self, gconstpointer data)
+{
+  g_autoptr (HeadwaySseFrame) first = headway_sse_frame_new_text ("x\n\n", 3);
+  g_autoptr (HeadwaySseFrame) second = headway_sse_frame_new_text ("y\n\n", 3);
+
+  for (guint reader = 0; reader < 4; reader++)
+    {
+      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (first));
+      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (second));
+      g_assert_cmpint (write_batch (self, reader < 3), ==, HEADWAY_SSE_WRITE_DONE);
+      g_assert_cmpstr (read_all (self, 100), ==, reader < 3 ? "3\r\nx\n\n\r\n3\r\ny\n\n\r\n" : "x\n\ny\n\n");
+    }
+  headway_sse_joint_clear (&self->joint);
+  g_assert_cmpuint (first->ref, ==, 1);
+  g_assert_cmpuint (second->ref, ==, 1);
+}
+
+/* Every way in which a socket may cut the bytes. */
+static void
+test_a_short_write_goes_on_where_it_stopped (Fixture *self, gconstpointer data)
+{
+  g_autoptr (GString) sent = g_string_new (NULL);
+  g_autoptr (GString) got = g_string_new (NULL);
+  guint next = 0;
+
+  while (next < 4000 || self->batch.count > 0)
+    {
+      while (next < 4000 && !headway_sse_batch_is_full (&self->batch))
+        {
+          g_autofree char *text = g_strnfill (1 + next * 7 % 997, (char) ('a' + next % 26));
+          append (self, text);
+          g_string_append_printf (sent, "%" G_GSIZE_MODIFIER "x\r\n%s\r\n", strlen (text), text);
+          next++;
+        }
+      write_batch (self, TRUE);
+      read_all (self, 1 + next % 3000);
+      g_string_append_len (got, self->seen->str, (gssize) self->seen->len);
+    }
+  while (*read_all (self, 65536) != '\0')
+    g_string_append_len (got, self->seen->str, (gssize) self->seen->len);
+  g_assert_cmpuint (self->stats.writes, >, 0);
+  g_assert_cmpuint (self->stats.bytes, ==, sent->len);
+  g_assert_true (g_string_equal (sent, got));
+}
+
+static void
+test_a_full_socket_and_a_dead_one (Fixture *self, gconstpointer data)
+{
+  g_autofree char *large = g_strnfill (100000, 'x');
+  HeadwaySseWrite result = HEADWAY_SSE_WRITE_DONE;
+
+  while (result == HEADWAY_SSE_WRITE_DONE)
+    {
+      append (self, large);
+      result = write_batch (self, TRUE);
+    }
+  g_assert_cmpint (result, ==, HEADWAY_SSE_WRITE_BLOCKED);
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_BLOCKED);
+  close (self->fds[1]);
+  self->fds[1] = -1;
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_FAILED);
+  g_assert_true (errno == EPIPE || errno == ECONNRESET);
+}
+
+static void
+test_bounds (Fixture *self, gconstpointer data)
+{
+  g_autofree char *large = g_strnfill (HEADWAY_SSE_BATCH_BYTES, 'x');
+
+  for (guint i = 0; i < HEADWAY_SSE_BATCH_FRAMES; i++)
+    {
+      g_assert_false (headway_sse_batch_is_full (&self->batch));
+      append (self, "a");
+    }
+  g_assert_true (headway_sse_batch_is_full (&self->batch));
+  headway_sse_batch_clear (&self->batch);
+  append (self, large);
+  g_assert_true (headway_sse_batch_is_full (&self->batch));
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+#define ADD(name, function) g_test_add ("/http/batch/" name, Fixture, NULL, set_up, function, tear_down)
+  ADD ("frames-go-out-in-order", test_frames_go_out_in_order);
+  ADD ("without-chunks-only-the-inner-bytes", test_without_chunks_only_the_inner_bytes);
+  ADD ("the-same-batch-twice-is-joined-once", test_the_same_batch_twice_is_joined_once);
+  ADD ("a-short-write-goes-on-where-it-stopped", test_a_short_write_goes_on_where_it_stopped);
+  ADD ("a-full-socket-and-a-dead-one", test_a_full_socket_and_a_dead_one);
+  ADD ("bounds", test_bounds);
+#undef ADD
+  return g_test_run ();
+}
