@@ -164,7 +164,21 @@ class Demo:
     def start_curl(self, output, last_event_id):
         headers = [] if last_event_id is None else ["-H", f"Last-Event-ID: {last_event_id}"]
         return self.start(["curl", "-sN", "-K", self.curl_config, *headers,
-                           f"{self.url}/session/{BUS}/events"], open(self.path(output), "wb"))
+                           f"{self.url}/session/{BUS}/events?maxQueued=2048"], open(self.path(output), "wb"))
+
+    def sse(self):
+        """What all the runs of curl have read, in order."""
+        return [event for run in range(1, self.curl_runs + 1) for event in sse_events(self.path(f"sse-{run}"))]
+
+    def resume_curl(self):
+        """As an EventSource does: with the last id, and again whenever the stream ends before everything is there."""
+        while not self.is_over:
+            last = max(event["id"] for event in self.sse() if "id" in event)
+            if last >= self.total:
+                return
+            self.curl_runs += 1
+            say(f"\nThe curl reader comes back with Last-Event-ID: {last}")
+            self.start_curl(f"sse-{self.curl_runs}", last).wait()
 
     def fetch_all(self, total):
         """Plain `gdbus call … Fetch`, over and over, each a connection of its own."""
@@ -246,19 +260,20 @@ class Demo:
     def show_flow(self):
         self.run([self.headway, "create", BUS, "--ring-size=20000"])
         say("\nThree readers:")
+        self.curl_runs, self.is_over = 1, False
         reader = self.start_curl("sse-1", None)
         self.start([self.headway, "sub", BUS, "--json", "--after=0", "--max-queued=65536"],
                    open(self.path("sub"), "wb"))
-        fetcher = threading.Thread(target=lambda: self.fetch_guarded())
+        fetcher = threading.Thread(target=self.fetch_guarded)
         wait_for(lambda: os.path.exists(self.path("sse-1")) and os.path.getsize(self.path("sse-1")) > 0,
                  "the SSE stream")
-        publisher = threading.Thread(target=lambda: self.publish_guarded())
+        publisher = threading.Thread(target=self.publish_guarded)
         self.total, self.fetch_failure, self.publish_failure = 1 << 30, None, None
         publisher.start()
         fetcher.start()
         last = self.kill_reader_midway(reader)
-        say(f"\nThe curl reader was killed (SIGKILL) after event {last}. It comes back with Last-Event-ID: {last}")
-        self.start_curl("sse-2", last)
+        say(f"\nThe curl reader was killed (SIGKILL) after event {last}.")
+        threading.Thread(target=self.resume_curl, daemon=True).start()
         publisher.join()
         if self.publish_failure:
             raise self.publish_failure
@@ -279,7 +294,7 @@ class Demo:
             self.fetch_failure = failure
 
     def readers(self):
-        sse = [event for event in sse_events(self.path("sse-1")) + sse_events(self.path("sse-2")) if "id" in event]
+        sse = [event for event in self.sse() if "id" in event]
         sub = [event for event in json_lines(self.path("sub")) if "id" in event]
         return {"curl (SSE, killed and resumed)": sse, "headway sub": sub, "gdbus call Fetch": self.fetched}
 
@@ -310,6 +325,7 @@ class Demo:
         return delivered, lost
 
     def stop(self):
+        self.is_over = True
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.terminate()
