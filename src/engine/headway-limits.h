@@ -6,22 +6,22 @@
 G_BEGIN_DECLS
 
 /* Limits that no setting moves. */
-#define HEADWAY_NAME_MAX            255
-#define HEADWAY_TOPIC_MAX           256
-#define HEADWAY_TOPIC_SEGMENTS_MAX  20
-#define HEADWAY_TYPE_MAX            128
-#define HEADWAY_PRINCIPAL_MAX       128
-#define HEADWAY_CLIENT_MAX          128
-#define HEADWAY_META_MAX            4096
-#define HEADWAY_EVENT_CEILING       (5 * 1024 * 1024)
-#define HEADWAY_JSON_DEPTH_MAX      128
-#define HEADWAY_BATCH_EVENTS_MAX    4096
-#define HEADWAY_BATCH_BYTES_MAX     (16 * 1024 * 1024)
-#define HEADWAY_PATTERNS_MAX        64
-#define HEADWAY_TYPES_MAX           64
-#define HEADWAY_RING_SIZE_MAX       1000000
-#define HEADWAY_MAX_QUEUED_MAX      65536
-#define HEADWAY_MAX_QUEUED_DEFAULT  256
+#define HEADWAY_NAME_MAX           255
+#define HEADWAY_TOPIC_MAX          256
+#define HEADWAY_TOPIC_SEGMENTS_MAX 20
+#define HEADWAY_TYPE_MAX           128
+#define HEADWAY_PRINCIPAL_MAX      128
+#define HEADWAY_CLIENT_MAX         128
+#define HEADWAY_META_MAX           4096
+#define HEADWAY_EVENT_CEILING      (5 * 1024 * 1024)
+#define HEADWAY_JSON_DEPTH_MAX     128
+#define HEADWAY_BATCH_EVENTS_MAX   4096
+#define HEADWAY_BATCH_BYTES_MAX    (16 * 1024 * 1024)
+#define HEADWAY_PATTERNS_MAX       64
+#define HEADWAY_TYPES_MAX          64
+#define HEADWAY_RING_SIZE_MAX      1000000
+#define HEADWAY_MAX_QUEUED_MAX     65536
+#define HEADWAY_MAX_QUEUED_DEFAULT 256
 
 /**
  * HeadwayBusOptions:
@@ -45,11 +45,11 @@ typedef struct
  */
 typedef struct
 {
-  HeadwayBusOptions bus;         /* the defaults of a new bus */
+  HeadwayBusOptions bus; /* the defaults of a new bus */
   gboolean auto_create_buses;
   guint max_buses;
-  guint bus_expire_seconds;      /* 0: never */
-  guint64 event_max_bytes;       /* cost of one event, never over HEADWAY_EVENT_CEILING */
+  guint bus_expire_seconds; /* 0: never */
+  guint64 event_max_bytes;  /* cost of one event, never over HEADWAY_EVENT_CEILING */
   guint64 route_budget_bytes;
   guint route_quantum_bytes;
   guint route_principal_messages;

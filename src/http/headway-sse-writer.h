@@ -36,7 +36,7 @@ struct _HeadwaySseWriter
   guint32 interest; /* what epoll watches for */
   guint is_chunked : 1;
   guint is_dirty : 1;
-  guint is_urgent : 1; /* with is_dirty: in the hub's list of those that pull */
+  guint is_urgent : 1;  /* with is_dirty: in the hub's list of those that pull */
   guint is_blocked : 1; /* the socket was full: waits for EPOLLOUT */
   guint is_pulling : 1; /* something may wait in the subscription: it goes first */
   guint owes_heartbeat : 1;
