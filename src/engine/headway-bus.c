@@ -4,9 +4,11 @@
 #include "engine/headway-bus.h"
 
 #include "engine/headway-batch-private.h"
+#include "engine/headway-broadcast-subscription.h"
 #include "engine/headway-bus-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-observer-list.h"
+#include "engine/headway-routed-subscription.h"
 #include "engine/headway-stream-subscription.h"
 #include "engine/headway-subscription-private.h"
 #include "engine/headway-subscription-set.h"
@@ -374,11 +376,11 @@ check_subscribe (HeadwayBus *self, const HeadwaySubscribeOptions *options, GErro
 {
   guint n_subscribers = headway_subscription_set_size (&self->subscriptions);
 
-  if (options->mode != HEADWAY_MODE_STREAM)
+  if (options->mode == HEADWAY_MODE_ROUTED && !headway_route_options_check (&options->route, error))
+    return FALSE;
+  if (options->mode != HEADWAY_MODE_ROUTED && options->scope.kind != HEADWAY_SCOPE_ALL)
     {
-      g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_SUPPORTED,
-                   "mode \"%s\" is not supported by this version, \"stream\" is",
-                   options->mode == HEADWAY_MODE_ROUTED ? "routed" : "broadcast");
+      g_set_error_literal (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION, "scope needs mode \"routed\"");
       return FALSE;
     }
   if (options->max_queued < 1 || options->max_queued > HEADWAY_MAX_QUEUED_MAX)
@@ -398,6 +400,22 @@ check_subscribe (HeadwayBus *self, const HeadwaySubscribeOptions *options, GErro
   return TRUE;
 }
 
+static HeadwaySubscription *
+new_subscription (HeadwayBus *self, const HeadwaySubscribeOptions *options, guint number, HeadwayInstant now)
+{
+  switch (options->mode)
+    {
+    case HEADWAY_MODE_ROUTED:
+      return headway_routed_subscription_new (self, options, number, now);
+    case HEADWAY_MODE_BROADCAST:
+      return headway_broadcast_subscription_new (self, options, number, now);
+    case HEADWAY_MODE_STREAM:
+      return headway_stream_subscription_new (self, options, number, now);
+    default:
+      g_return_val_if_reached (NULL);
+    }
+}
+
 HeadwaySubscription *
 headway_bus_subscribe (HeadwayBus *self,
                        const HeadwaySubscribeOptions *options,
@@ -411,7 +429,7 @@ headway_bus_subscribe (HeadwayBus *self,
     return NULL;
 
   number = self->hooks.next_number != NULL ? self->hooks.next_number (self->hooks.data) : ++self->last_number;
-  subscription = headway_stream_subscription_new (self, options, number, now);
+  subscription = new_subscription (self, options, number, now);
   self->last_used_us = now.monotonic_us;
   if (self->is_closed)
     {

@@ -132,7 +132,7 @@ headway_replay_peek (HeadwayReplay *self,
       if (*looks == 0)
         return HEADWAY_REPLAY_LOOKED;
       *event = headway_ring_lookup (ring, self->next_id);
-      if (headway_filter_matches (filter, *event))
+      if (headway_scope_admits (&self->scope, *event) && headway_filter_matches (filter, *event))
         {
           if (self->is_overtaken)
             return peek_overtaken (self, notice);

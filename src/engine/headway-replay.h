@@ -4,6 +4,7 @@
 #include "engine/headway-filter.h"
 #include "engine/headway-notice.h"
 #include "engine/headway-ring.h"
+#include "engine/headway-scope.h"
 
 G_BEGIN_DECLS
 
@@ -31,7 +32,8 @@ typedef struct
   guint64 last_replayed_id;
   guint64 budget; /* event size left to send; 0: no budget */
   guint64 spent;
-  gboolean is_overtaken;   /* the ring has dropped what it was to look at: not told yet */
+  HeadwayScope scope;    /* ALL at first; its principal is borrowed */
+  gboolean is_overtaken; /* the ring has dropped what it was to look at: not told yet */
   gboolean has_opening;
   HeadwayNotice opening;
 } HeadwayReplay;

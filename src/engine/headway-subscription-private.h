@@ -21,6 +21,8 @@ typedef struct
  * @is_ready: see headway_subscription_is_ready()
  * @finish: no more offers come; @drop: what waits goes too, else it stays readable
  * @get_queued, @get_queued_bytes: decisions.md 25
+ * @get_lag: (nullable): see headway_subscription_get_lag(); NULL: behind the last delivered id
+ * @get_route_stats, @list_principals: (nullable): NULL: there are none
  *
  * How the events of one mode wait. The base class holds what all modes share.
  */
@@ -41,6 +43,9 @@ struct _HeadwaySubscriptionClass
   void (*evict_idle) (HeadwaySubscription *self, gint64 idle_ms, gint64 timeout_ms);
   guint (*get_queued) (HeadwaySubscription *self);
   guint64 (*get_queued_bytes) (HeadwaySubscription *self);
+  guint64 (*get_lag) (HeadwaySubscription *self);
+  void (*get_route_stats) (HeadwaySubscription *self, HeadwayRouteStats *stats);
+  void (*list_principals) (HeadwaySubscription *self, GArray *stats);
 };
 
 /* What the base class keeps; the bus and the subclasses read and write it directly. */
@@ -51,6 +56,8 @@ typedef struct
   gboolean is_ended;
   gboolean is_evicted;
   HeadwayFilter *filter; /* owned */
+  HeadwayGate *gate;     /* owned, nullable */
+  HeadwayScope scope;    /* its principal is owned */
   HeadwayMode mode;
   guint number;
   guint64 stamp;     /* id of the last event offered: several patterns of one subscription match once */
@@ -58,6 +65,8 @@ typedef struct
   guint64 admitted;
   guint64 delivered;
   guint64 dropped;
+  guint64 drained_dropped; /* what `dropped` was when it was last drained */
+  guint64 gaps_told;
   guint64 last_delivered_id;
   char *owner;           /* owned, nullable */
   const char *sink_kind; /* static */

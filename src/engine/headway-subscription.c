@@ -5,6 +5,8 @@
 #include "engine/headway-error.h"
 #include "engine/headway-subscription-private.h"
 
+#include <string.h>
+
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (HeadwaySubscription, headway_subscription, G_TYPE_OBJECT)
 
 HeadwaySubscriptionPrivate *
@@ -33,6 +35,8 @@ headway_subscription_finalize (GObject *object)
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (HEADWAY_SUBSCRIPTION (object));
 
   g_clear_pointer (&priv->filter, headway_filter_unref);
+  g_clear_pointer (&priv->gate, headway_gate_unref);
+  g_clear_pointer (&priv->scope.principal, headway_principal_unref);
   g_free (priv->owner);
   G_OBJECT_CLASS (headway_subscription_parent_class)->finalize (object);
 }
@@ -58,10 +62,14 @@ headway_subscription_init (HeadwaySubscription *self)
 void
 headway_subscribe_options_init (HeadwaySubscribeOptions *options)
 {
+  HeadwayLimits limits;
+
   *options = (HeadwaySubscribeOptions){
     .mode = HEADWAY_MODE_STREAM,
     .max_queued = HEADWAY_MAX_QUEUED_DEFAULT,
   };
+  headway_limits_init (&limits);
+  headway_route_options_init (&options->route, &limits);
 }
 
 void
@@ -76,6 +84,10 @@ headway_subscription_setup (HeadwaySubscription *self,
   priv->mode = options->mode;
   priv->filter = options->filter != NULL ? headway_filter_ref (options->filter)
                                          : headway_filter_new (NULL, NULL, NULL);
+  priv->gate = options->gate != NULL ? headway_gate_ref (options->gate) : NULL;
+  priv->scope = options->scope;
+  if (priv->scope.principal != NULL)
+    headway_principal_ref (priv->scope.principal);
   priv->number = number;
   /* An event that is just being published belongs to what was before: a replay has it. */
   priv->stamp = headway_bus_get_last_id (bus);
@@ -91,7 +103,10 @@ headway_subscription_offer (HeadwaySubscription *self, HeadwayEvent *event, Head
   if (!priv->is_registered || priv->stamp == id)
     return (HeadwayOffer){ 0 };
   priv->stamp = id;
-  if (!headway_filter_matches_type (priv->filter, event))
+  /* Before cost, budget and wake-up: what is not admitted takes nothing from anybody (routing.md 1.6). */
+  if (priv->gate != NULL && !headway_gate_is_open (priv->gate))
+    return (HeadwayOffer){ 0 };
+  if (!headway_scope_admits (&priv->scope, event) || !headway_filter_matches_type (priv->filter, event))
     return (HeadwayOffer){ 0 };
   priv->admitted++;
   return HEADWAY_SUBSCRIPTION_GET_CLASS (self)->offer (self, event, now);
@@ -266,6 +281,99 @@ guint64
 headway_subscription_get_dropped (HeadwaySubscription *self)
 {
   return headway_subscription_get_private (self)->dropped;
+}
+
+guint64
+headway_subscription_drain_lagged (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+  guint64 lagged = priv->dropped - priv->drained_dropped;
+
+  priv->drained_dropped = priv->dropped;
+  return lagged;
+}
+
+guint64
+headway_subscription_get_lag (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+  HeadwaySubscriptionClass *klass = HEADWAY_SUBSCRIPTION_GET_CLASS (self);
+
+  if (klass->get_lag != NULL)
+    return klass->get_lag (self);
+  if (priv->bus == NULL || klass->get_queued (self) == 0)
+    return 0;
+  return headway_bus_get_last_id (priv->bus) - priv->last_delivered_id;
+}
+
+guint64
+headway_subscription_get_gaps_told (HeadwaySubscription *self)
+{
+  return headway_subscription_get_private (self)->gaps_told;
+}
+
+void
+headway_subscription_get_route_stats (HeadwaySubscription *self, HeadwayRouteStats *stats)
+{
+  HeadwaySubscriptionClass *klass = HEADWAY_SUBSCRIPTION_GET_CLASS (self);
+
+  *stats = (HeadwayRouteStats){ 0 };
+  if (klass->get_route_stats != NULL)
+    klass->get_route_stats (self, stats);
+}
+
+guint
+headway_subscription_get_active_principals (HeadwaySubscription *self)
+{
+  HeadwayRouteStats stats;
+
+  headway_subscription_get_route_stats (self, &stats);
+  return stats.active_principals;
+}
+
+guint64
+headway_subscription_get_starved (HeadwaySubscription *self)
+{
+  HeadwayRouteStats stats;
+  guint64 starved = 0;
+
+  headway_subscription_get_route_stats (self, &stats);
+  for (guint i = 0; i < HEADWAY_N_PRINCIPAL_CLASSES; i++)
+    starved += stats.starved[i];
+  return starved;
+}
+
+static int
+compare_stats (gconstpointer a, gconstpointer b)
+{
+  const HeadwayPrincipalStat *first = a;
+  const HeadwayPrincipalStat *second = b;
+
+  if (first->bytes != second->bytes)
+    return first->bytes > second->bytes ? -1 : 1;
+  return strcmp (headway_principal_get_name (first->principal), headway_principal_get_name (second->principal));
+}
+
+static void
+clear_stat (gpointer data)
+{
+  headway_principal_unref (((HeadwayPrincipalStat *) data)->principal);
+}
+
+GArray *
+headway_subscription_list_principals (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionClass *klass = HEADWAY_SUBSCRIPTION_GET_CLASS (self);
+  GArray *stats = g_array_new (FALSE, FALSE, sizeof (HeadwayPrincipalStat));
+
+  g_array_set_clear_func (stats, clear_stat);
+  if (klass->list_principals == NULL)
+    return stats;
+  klass->list_principals (self, stats);
+  g_array_sort (stats, compare_stats);
+  if (stats->len > HEADWAY_PRINCIPALS_LISTED)
+    g_array_set_size (stats, HEADWAY_PRINCIPALS_LISTED);
+  return stats;
 }
 
 guint64

@@ -2,7 +2,11 @@
 #pragma once
 
 #include "engine/headway-filter.h"
+#include "engine/headway-gap.h"
+#include "engine/headway-gate.h"
 #include "engine/headway-replay.h"
+#include "engine/headway-route-options.h"
+#include "engine/headway-scope.h"
 #include "engine/headway-sink.h"
 
 G_BEGIN_DECLS
@@ -21,9 +25,35 @@ typedef struct
   HeadwayMode mode;
   HeadwayFilter *filter; /* (nullable): NULL lets everything pass */
   HeadwayCursor cursor;
-  guint max_queued;        /* events, 1 … HEADWAY_MAX_QUEUED_MAX; `stream` */
-  gboolean wants_snapshot; /* `session_snapshot` behind the replay (decisions.md 39) */
+  guint max_queued;          /* events, 1 … HEADWAY_MAX_QUEUED_MAX; `stream` */
+  gboolean wants_snapshot;   /* `session_snapshot` behind the replay (decisions.md 39) */
+  HeadwayGate *gate;         /* (nullable): NULL is always open (decisions.md 24) */
+  HeadwayScope scope;        /* whose events; `routed` */
+  HeadwayRouteOptions route; /* `routed`; headway_route_options_init() sets them to the limits in force */
 } HeadwaySubscribeOptions;
+
+/* What of one principal waits in a `routed` subscription (decisions.md 25). */
+typedef struct
+{
+  HeadwayPrincipal *principal; /* owned by the array */
+  guint events;
+  guint64 bytes;     /* cost */
+  guint64 lost;      /* and not yet told */
+  guint64 oldest_id; /* 0: nothing waits */
+} HeadwayPrincipalStat;
+
+/* At most so many are listed. */
+#define HEADWAY_PRINCIPALS_LISTED 1000
+
+/* For metrics (routing.md 1.12): what a `routed` subscription holds, and what it has lost. Arrays are by
+ * HeadwayGapReason and HeadwayPrincipalClass. */
+typedef struct
+{
+  guint active_principals;
+  guint64 bytes; /* cost of what waits */
+  guint64 starved[HEADWAY_N_PRINCIPAL_CLASSES];
+  guint64 losses[HEADWAY_N_GAP_REASONS][HEADWAY_N_PRINCIPAL_CLASSES];
+} HeadwayRouteStats;
 
 void headway_subscribe_options_init (HeadwaySubscribeOptions *options);
 
@@ -79,10 +109,26 @@ HeadwayState headway_subscription_get_state (HeadwaySubscription *self);
 guint headway_subscription_get_queued (HeadwaySubscription *self); /* live events waiting (decisions.md 25) */
 guint64 headway_subscription_get_queued_bytes (HeadwaySubscription *self);
 guint64 headway_subscription_get_dropped (HeadwaySubscription *self); /* events lost so far */
-/* The books: admitted = delivered + dropped + queued (architecture.md). */
+/* Events lost since this was last asked (dbus-api.md, DrainLagged). */
+guint64 headway_subscription_drain_lagged (HeadwaySubscription *self);
+/* How many ids of the bus lie between what the reader has and the last one; 0: nothing waits. */
+guint64 headway_subscription_get_lag (HeadwaySubscription *self);
+/* Gaps that have reached the reader. */
+guint64 headway_subscription_get_gaps_told (HeadwaySubscription *self);
+/* Principals with something queued; 0 in the other modes, as below. */
+guint headway_subscription_get_active_principals (HeadwaySubscription *self);
+/* Visits of the scheduler in which a head exceeded its deficit. */
+guint64 headway_subscription_get_starved (HeadwaySubscription *self);
+void headway_subscription_get_route_stats (HeadwaySubscription *self, HeadwayRouteStats *stats);
+/* Returns: (transfer full) (element-type HeadwayPrincipalStat): heaviest first, at most
+ *   HEADWAY_PRINCIPALS_LISTED. */
+GArray *headway_subscription_list_principals (HeadwaySubscription *self);
+
+/* The books: admitted = delivered + dropped + queued (architecture.md). In `broadcast` mode with a
+ * filter the right side may be larger: what is lost or queued there is counted before the filter. */
 guint64 headway_subscription_get_admitted (HeadwaySubscription *self);
 guint64 headway_subscription_get_delivered (HeadwaySubscription *self);
-/* Id of the last event handed to the reader; the cursor before the first. */
+/* Id of the last event handed to the reader, in `routed` mode its resume id; the cursor before the first. */
 guint64 headway_subscription_get_last_delivered_id (HeadwaySubscription *self);
 
 /* Adapters name who reads and how, for ListSubscriptions. @owner is copied, @sink_kind a literal:

@@ -223,14 +223,6 @@ test_refused_options (void)
       g_assert_null (headway_bus_subscribe (t.bus, &options, t.now, &error));
       g_assert_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION);
     }
-  for (HeadwayMode mode = HEADWAY_MODE_ROUTED; mode <= HEADWAY_MODE_BROADCAST; mode++)
-    {
-      g_autoptr (GError) error = NULL;
-      headway_subscribe_options_init (&options);
-      options.mode = mode;
-      g_assert_null (headway_bus_subscribe (t.bus, &options, t.now, &error));
-      g_assert_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_SUPPORTED);
-    }
   headway_subscribe_options_init (&options);
   options.max_queued = 65536;
   g_object_unref (test_subscribe (&t, &options));
