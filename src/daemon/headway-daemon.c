@@ -4,6 +4,7 @@
 #include "daemon/headway-daemon.h"
 
 #include "access/headway-token.h"
+#include "daemon/headway-journal.h"
 #include "daemon/headway-name-holder.h"
 #include "daemon/headway-service-manager.h"
 #include "daemon/headway-settings.h"
@@ -152,6 +153,12 @@ on_work_pending (HeadwayBusTable *table, HeadwayDaemon *self)
     self->run_id = g_idle_add_full (G_PRIORITY_DEFAULT, on_run, self, NULL);
 }
 
+static void
+on_security_report (HeadwayBusTable *table, const HeadwaySecurityReport *report, HeadwayDaemon *self)
+{
+  headway_journal_write_security (report);
+}
+
 static gboolean
 has_events (HeadwayDaemon *self)
 {
@@ -247,6 +254,7 @@ open_state (HeadwayDaemon *self, GError **error)
     return FALSE;
   self->table = headway_bus_table_new (HEADWAY_BUS_STORE (self->store));
   g_signal_connect_object (self->table, "work-pending", G_CALLBACK (on_work_pending), self, 0);
+  g_signal_connect_object (self->table, "security-report", G_CALLBACK (on_security_report), self, 0);
   return TRUE;
 }
 

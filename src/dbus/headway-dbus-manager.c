@@ -6,6 +6,7 @@
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-path.h"
 #include "wire/headway-clock.h"
+#include "wire/headway-metrics-variant.h"
 #include "wire/headway-options.h"
 
 enum
@@ -37,7 +38,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusManagerImpl,
                                G_IMPLEMENT_INTERFACE (HEADWAY_DBUS_TYPE_MANAGER, manager_iface_init))
 
 /* Members whose issues are still open. */
-static const char *const later[] = { "ListMetrics", NULL };
+static const char *const later[] = { NULL };
 
 static char **
 dup_strv (const char *const *strings)
@@ -143,11 +144,23 @@ handle_get_bus (HeadwayDBusManager *object, GDBusMethodInvocation *invocation, c
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
+static gboolean
+handle_list_metrics (HeadwayDBusManager *object, GDBusMethodInvocation *invocation)
+{
+  HeadwayBusTable *table = HEADWAY_DBUS_MANAGER_IMPL (object)->context->table;
+
+  headway_bus_table_collect (table);
+  headway_dbus_manager_complete_list_metrics (object, invocation,
+                                              headway_metrics_to_variant (headway_bus_table_get_metrics (table)));
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
 static void
 manager_iface_init (HeadwayDBusManagerIface *iface)
 {
   iface->handle_create_bus = handle_create_bus;
   iface->handle_get_bus = handle_get_bus;
+  iface->handle_list_metrics = handle_list_metrics;
 }
 
 /* --- Its vtable: callers are known, calls are small ----------------------------------------- */

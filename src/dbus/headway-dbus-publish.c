@@ -12,6 +12,9 @@
 typedef struct
 {
   GDBusMethodInvocation *invocation; /* owned until it is answered */
+  HeadwayBusTable *table;            /* owned */
+  HeadwayDBusPeer *peer;             /* owned */
+  HeadwayBus *bus;                   /* owned */
   HeadwayDBusCharge charge;
   gboolean is_many;
 } PendingPublish;
@@ -38,15 +41,47 @@ new_outcome (const HeadwayOutcome *outcome)
   return g_variant_builder_end (&builder);
 }
 
+static PendingPublish *
+pending_new (HeadwayDBusContext *context, HeadwayBus *bus, GDBusMethodInvocation *invocation)
+{
+  PendingPublish *pending = g_new0 (PendingPublish, 1);
+
+  pending->invocation = invocation;
+  pending->table = g_object_ref (context->table);
+  pending->peer = headway_dbus_peer_ref (headway_dbus_peers_get (context->peers, invocation));
+  pending->bus = g_object_ref (bus);
+  return pending;
+}
+
+static void
+pending_free (PendingPublish *pending)
+{
+  headway_dbus_charge_release (&pending->charge);
+  headway_dbus_peer_unref (pending->peer);
+  g_object_unref (pending->table);
+  g_object_unref (pending->bus);
+  g_free (pending);
+}
+
+/* @error: (transfer full) */
+static void
+answer_refusal (PendingPublish *pending, GError *error)
+{
+  const HeadwayCaller *caller = &pending->peer->caller;
+
+  headway_bus_table_add_refusal (pending->table, headway_bus_get_name (pending->bus), caller->uid, caller->principal,
+                                 error, headway_clock_now ());
+  headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
+}
+
 static void
 on_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
 {
   PendingPublish *pending = user_data;
-  GDBusMethodInvocation *invocation = g_steal_pointer (&pending->invocation);
   GVariant *outcome;
 
   if (error != NULL)
-    headway_dbus_error_answer (invocation, g_error_copy (error));
+    answer_refusal (pending, g_error_copy (error));
   else
     {
       outcome = new_outcome (headway_batch_get_outcome (batch));
@@ -54,10 +89,9 @@ on_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
         outcome = g_variant_new ("(tu@a{sv})", headway_batch_get_first_id (batch), headway_batch_get_count (batch), outcome);
       else
         outcome = g_variant_new ("(t@a{sv})", headway_batch_get_first_id (batch), outcome);
-      g_dbus_method_invocation_return_value (invocation, outcome);
+      g_dbus_method_invocation_return_value (g_steal_pointer (&pending->invocation), outcome);
     }
-  headway_dbus_charge_release (&pending->charge);
-  g_free (pending);
+  pending_free (pending);
 }
 
 /* Adds one event to @batch, once it is checked. */
@@ -130,29 +164,25 @@ add_events (HeadwayDBusContext *context,
   return TRUE;
 }
 
-/* Hands over @batch, (transfer full), whose user data is @pending. */
-static void
-publish (HeadwayBus *bus, HeadwayDBusPeer *peer, HeadwayBatch *batch, PendingPublish *pending, HeadwayInstant now)
-{
-  GError *error = NULL;
-
-  if (headway_dbus_charge_take (&pending->charge, peer, HEADWAY_DBUS_CHARGE_PUBLISH,
-                                headway_batch_get_cost (batch), NULL, &error))
-    {
-      headway_bus_publish (bus, batch, now);
-      return;
-    }
-  headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
-  headway_batch_free (batch);
-  g_free (pending);
-}
-
 static void
 refuse (PendingPublish *pending, HeadwayBatch *batch, GError *error)
 {
-  headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
-  headway_batch_free (batch);
-  g_free (pending);
+  answer_refusal (pending, error);
+  g_clear_pointer (&batch, headway_batch_free);
+  pending_free (pending);
+}
+
+/* Hands over @batch, (transfer full), whose user data is @pending. */
+static void
+publish (HeadwayBatch *batch, PendingPublish *pending, HeadwayInstant now)
+{
+  GError *error = NULL;
+
+  if (headway_dbus_charge_take (&pending->charge, pending->peer, HEADWAY_DBUS_CHARGE_PUBLISH,
+                                headway_batch_get_cost (batch), NULL, &error))
+    headway_bus_table_publish (pending->table, pending->bus, pending->peer->caller.uid, batch, now);
+  else
+    refuse (pending, batch, error);
 }
 
 void
@@ -163,15 +193,13 @@ headway_dbus_publish_one (HeadwayDBusContext *context,
                           const char *data,
                           GVariant *options)
 {
-  HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
-  PendingPublish *pending = g_new0 (PendingPublish, 1);
+  PendingPublish *pending = pending_new (context, bus, invocation);
   HeadwayBatch *batch = headway_batch_new (1, on_done, pending);
   HeadwayInstant now = headway_clock_now ();
   GError *error = NULL;
 
-  pending->invocation = invocation;
-  if (add_event (context, &peer->caller, batch, topic, data, options, now, &error))
-    publish (bus, peer, batch, pending, now);
+  if (add_event (context, &pending->peer->caller, batch, topic, data, options, now, &error))
+    publish (batch, pending, now);
   else
     refuse (pending, batch, error);
 }
@@ -216,26 +244,24 @@ headway_dbus_publish_many (HeadwayDBusContext *context,
                            GVariant *events,
                            GVariant *options)
 {
-  HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
+  PendingPublish *pending = pending_new (context, bus, invocation);
+  const HeadwayCaller *caller = &pending->peer->caller;
   HeadwayInstant now = headway_clock_now ();
   ManyOptions values = { 0 };
-  PendingPublish *pending;
   HeadwayBatch *batch;
   GError *error = NULL;
 
   if (!headway_options_parse (options, many_specs, &values, NULL, &error) ||
-      !check_many (bus, &peer->caller, events, &values, &error))
+      !check_many (bus, caller, events, &values, &error))
     {
-      headway_dbus_error_answer (invocation, error);
+      refuse (pending, NULL, error);
       return;
     }
-  pending = g_new0 (PendingPublish, 1);
-  pending->invocation = invocation;
   pending->is_many = TRUE;
   batch = headway_batch_new ((guint) g_variant_n_children (events), on_done, pending);
   headway_batch_set_seed (batch, values.is_seed);
-  if (add_events (context, &peer->caller, batch, events, now, &error))
-    publish (bus, peer, batch, pending, now);
+  if (add_events (context, caller, batch, events, now, &error))
+    publish (batch, pending, now);
   else
     refuse (pending, batch, error);
 }

@@ -57,6 +57,13 @@ on_bus_removed (HeadwayBusTable *table, HeadwayBus *bus, HeadwayDBusService *sel
   g_hash_table_remove (self->buses, bus);
 }
 
+static void
+on_collect_metrics (HeadwayBusTable *table, HeadwayDBusService *self)
+{
+  headway_metrics_set (headway_bus_table_get_metrics (table), HEADWAY_METRIC_CONNECTIONS + HEADWAY_TRANSPORT_DBUS,
+                       headway_dbus_service_get_n_peers (self));
+}
+
 HeadwayDBusService *
 headway_dbus_service_new (GDBusConnection *connection, HeadwayBusTable *table, const HeadwayDBusServiceInfo *info)
 {
@@ -83,6 +90,7 @@ headway_dbus_service_export (HeadwayDBusService *self, GError **error)
   g_dbus_object_manager_server_set_connection (self->objects, self->context->connection);
   g_signal_connect_object (self->context->table, "bus-added", G_CALLBACK (on_bus_added), self, 0);
   g_signal_connect_object (self->context->table, "bus-removed", G_CALLBACK (on_bus_removed), self, 0);
+  g_signal_connect_object (self->context->table, "collect-metrics", G_CALLBACK (on_collect_metrics), self, 0);
   return TRUE;
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/headway-bus-store.h"
 #include "engine/headway-bus.h"
+#include "engine/headway-metrics.h"
 
 G_BEGIN_DECLS
 
@@ -13,6 +14,7 @@ typedef struct
   void (*closed) (HeadwayBus *bus, gpointer data); /* it takes no events any more, and drains */
   guint (*next_number) (gpointer data);            /* of a subscription */
   gpointer data;                                   /* borrowed: the table, which outlives its buses' calls */
+  HeadwayMetrics *metrics;                         /* borrowed, likewise */
 } HeadwayBusHooks;
 
 /* NULL: it left the table. */
@@ -25,6 +27,8 @@ void headway_bus_request_ids (HeadwayBus *self, HeadwayInstant now);
 gint64 headway_bus_get_waiting_since_us (HeadwayBus *self);
 /* TRUE once everything that its readers may still want has been read. */
 gboolean headway_bus_is_drained (HeadwayBus *self);
+/* Counts @amount in @series; a bus without a table counts nothing. */
+void headway_bus_count (HeadwayBus *self, guint series, gint64 amount);
 /* A subscription that drained is gone. */
 void headway_bus_forget_subscription (HeadwayBus *self, HeadwaySubscription *subscription);
 

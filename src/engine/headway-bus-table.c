@@ -4,6 +4,7 @@
 #include "engine/headway-bus-table.h"
 
 #include "engine/headway-bus-private.h"
+#include "engine/headway-bus-table-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-topic.h"
 
@@ -11,6 +12,9 @@
 
 /* A publish or a CreateBus waits so long for ids (decisions.md 4). */
 #define IDS_WAIT_US (5 * G_USEC_PER_SEC)
+
+/* Idle keys of the rate limiter that one tick looks at. */
+#define RECLAIM_PER_TICK 4096
 
 typedef struct
 {
@@ -43,6 +47,9 @@ struct _HeadwayBusTable
   HeadwayBusStore *store; /* owned, nullable */
   HeadwayLimits limits;
   HeadwayPrincipalTable *principals; /* owned */
+  HeadwayRateLimiter *limiter;       /* owned */
+  HeadwayMetrics *metrics;           /* owned */
+  HeadwaySecurityLog *security;      /* owned, nullable: until dispose */
   GHashTable *entries;               /* name (owned by the bus) → Entry (owned) */
   GQueue work;                       /* HeadwayBus (owned): wants headway_bus_run() */
   guint last_number;
@@ -57,6 +64,8 @@ enum
   SIGNAL_BUS_ADDED,
   SIGNAL_BUS_REMOVED,
   SIGNAL_WORK_PENDING,
+  SIGNAL_COLLECT_METRICS,
+  SIGNAL_SECURITY_REPORT,
   N_SIGNALS
 };
 
@@ -80,6 +89,7 @@ headway_bus_table_dispose (GObject *object)
   g_queue_clear_full (&self->work, g_object_unref);
   g_hash_table_remove_all (self->entries);
   g_clear_object (&self->store);
+  g_clear_pointer (&self->security, headway_security_log_free);
   G_OBJECT_CLASS (headway_bus_table_parent_class)->dispose (object);
 }
 
@@ -89,6 +99,8 @@ headway_bus_table_finalize (GObject *object)
   HeadwayBusTable *self = HEADWAY_BUS_TABLE (object);
 
   g_hash_table_unref (self->entries);
+  headway_rate_limiter_free (self->limiter);
+  headway_metrics_free (self->metrics);
   headway_principal_table_unref (self->principals);
   G_OBJECT_CLASS (headway_bus_table_parent_class)->finalize (object);
 }
@@ -106,6 +118,16 @@ headway_bus_table_class_init (HeadwayBusTableClass *klass)
                                               0, NULL, NULL, NULL, G_TYPE_NONE, 1, HEADWAY_TYPE_BUS);
   signals[SIGNAL_WORK_PENDING] = g_signal_new ("work-pending", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST,
                                                0, NULL, NULL, NULL, G_TYPE_NONE, 0);
+  signals[SIGNAL_COLLECT_METRICS] = g_signal_new ("collect-metrics", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST,
+                                                  0, NULL, NULL, NULL, G_TYPE_NONE, 0);
+  signals[SIGNAL_SECURITY_REPORT] = g_signal_new ("security-report", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST,
+                                                  0, NULL, NULL, NULL, G_TYPE_NONE, 1, G_TYPE_POINTER);
+}
+
+static void
+on_security_report (const HeadwaySecurityReport *report, gpointer user_data)
+{
+  g_signal_emit (user_data, signals[SIGNAL_SECURITY_REPORT], 0, report);
 }
 
 static void
@@ -113,6 +135,9 @@ headway_bus_table_init (HeadwayBusTable *self)
 {
   headway_limits_init (&self->limits);
   self->principals = headway_principal_table_new ();
+  self->limiter = headway_rate_limiter_new ();
+  self->metrics = headway_metrics_new ();
+  self->security = headway_security_log_new (on_security_report, self);
   self->entries = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) entry_free);
   g_queue_init (&self->work);
 }
@@ -136,6 +161,24 @@ HeadwayPrincipalTable *
 headway_bus_table_get_principals (HeadwayBusTable *self)
 {
   return self->principals;
+}
+
+HeadwayMetrics *
+headway_bus_table_get_metrics (HeadwayBusTable *self)
+{
+  return self->metrics;
+}
+
+HeadwayRateLimiter *
+headway_bus_table_get_limiter (HeadwayBusTable *self)
+{
+  return self->limiter;
+}
+
+HeadwaySecurityLog *
+headway_bus_table_get_security_log (HeadwayBusTable *self)
+{
+  return self->security;
 }
 
 /* --- Hooks of a bus ------------------------------------------------------------------------- */
@@ -177,7 +220,7 @@ static Entry *
 add_entry (HeadwayBusTable *self, HeadwayBus *bus, EntryState state)
 {
   Entry *entry = g_new0 (Entry, 1);
-  HeadwayBusHooks hooks = { on_bus_work, on_bus_closed, on_next_number, entry };
+  HeadwayBusHooks hooks = { on_bus_work, on_bus_closed, on_next_number, entry, self->metrics };
 
   entry->table = self;
   entry->bus = bus;
@@ -455,6 +498,7 @@ remove_if_drained (HeadwayBusTable *self, Entry *entry, gboolean is_window_over)
   if (self->is_shut_down || (!is_window_over && !headway_bus_is_drained (bus)))
     return;
   g_hash_table_remove (self->entries, headway_bus_get_name (bus));
+  headway_rate_limiter_forget_bus (self->limiter, bus);
   g_signal_emit (self, signals[SIGNAL_BUS_REMOVED], 0, bus);
 }
 
@@ -522,6 +566,8 @@ headway_bus_table_tick (HeadwayBusTable *self, HeadwayInstant now, gint64 drain_
   self->now_us = now.monotonic_us;
   for (GList *at = entries; at != NULL; at = at->next)
     tick_entry (self, at->data, now, drain_window_us);
+  headway_rate_limiter_reclaim (self->limiter, RECLAIM_PER_TICK, now);
+  headway_security_log_tick (self->security, now);
 }
 
 void

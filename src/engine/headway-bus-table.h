@@ -3,6 +3,7 @@
 
 #include "engine/headway-bus.h"
 #include "engine/headway-bus-store.h"
+#include "engine/headway-metrics.h"
 
 G_BEGIN_DECLS
 
@@ -16,7 +17,8 @@ G_DECLARE_FINAL_TYPE (HeadwayBusTable, headway_bus_table, HEADWAY, BUS_TABLE, GO
  *
  * Signals: `bus-added (HeadwayBus *)` when a bus is there to be used; `bus-removed (HeadwayBus *)`
  * when it has drained and its name is free; `work-pending ()` when headway_bus_table_run() wants to
- * be called.
+ * be called; `collect-metrics ()` from headway_bus_table_collect(), for those who know gauges that
+ * the table does not; `security-report (HeadwaySecurityReport *)`, see HeadwaySecurityLog.
  *
  * @store: (nullable): NULL: nothing outlives the table, every id may be used
  */
@@ -25,6 +27,8 @@ HeadwayBusTable *headway_bus_table_new (HeadwayBusStore *store);
 /* Writable; the owner changes it when settings change. */
 HeadwayLimits *headway_bus_table_get_limits (HeadwayBusTable *self);
 HeadwayPrincipalTable *headway_bus_table_get_principals (HeadwayBusTable *self);
+/* (transfer none): to count with; headway_bus_table_collect() before it is shown. */
+HeadwayMetrics *headway_bus_table_get_metrics (HeadwayBusTable *self);
 
 /* An open bus, (transfer none) (nullable): NULL with NO_SUCH_BUS, or CLOSED while it drains.
  * INVALID_NAME if @name is none. */
@@ -68,6 +72,42 @@ HeadwayBus *headway_bus_table_restore (HeadwayBusTable *self,
                                        const HeadwayBusOptions *options,
                                        guint32 creator,
                                        HeadwayInstant now);
+
+/**
+ * headway_bus_table_publish:
+ * @uid: of the caller: what is charged beside the principals of @batch
+ * @batch: (transfer full)
+ *
+ * What adapters publish with: headway_bus_publish() within the rates (routing.md 3.6). Beside its
+ * errors, through the batch: RATE_LIMITED, QUOTA_EXCEEDED. A closed bus charges nothing.
+ */
+void headway_bus_table_publish (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, HeadwayBatch *batch, HeadwayInstant now);
+/* Microseconds until the rates let @batch pass: 0, or HEADWAY_RATE_NEVER (decisions.md 13, NDJSON). */
+gint64 headway_bus_table_get_wait_us (HeadwayBusTable *self,
+                                      HeadwayBus *bus,
+                                      guint32 uid,
+                                      const HeadwayBatch *batch,
+                                      HeadwayInstant now);
+/* FALSE: so much at once is over a second of some rate, and never passes. */
+gboolean headway_bus_table_fits_rates (HeadwayBusTable *self, guint64 bytes, guint events);
+
+/* An adapter has refused a publish, or was refused one: counts it, and logs what is of interest there.
+ * @bus_name, @principal: (nullable): only names that have passed their checks. */
+void headway_bus_table_add_refusal (HeadwayBusTable *self,
+                                    const char *bus_name,
+                                    guint32 uid,
+                                    HeadwayPrincipal *principal,
+                                    const GError *error,
+                                    HeadwayInstant now);
+/* Any other security event. */
+void headway_bus_table_add_security (HeadwayBusTable *self,
+                                     HeadwaySecurityKind kind,
+                                     const char *bus_name,
+                                     guint32 uid,
+                                     const char *principal,
+                                     HeadwayInstant now);
+/* Brings the gauges up to date: looks at every bus and every subscription. */
+void headway_bus_table_collect (HeadwayBusTable *self);
 
 /* For the store: ids of @bus up to @up_to are safe to use. Runs what waited for them. */
 void headway_bus_table_ids_granted (HeadwayBusTable *self, HeadwayBus *bus, guint64 up_to, HeadwayInstant now);

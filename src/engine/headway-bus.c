@@ -129,11 +129,19 @@ headway_bus_new (const char *name,
 /* --- Publishing ----------------------------------------------------------------------------- */
 
 static void
+count_published (HeadwayBus *self, HeadwayEvent *event, HeadwayEventKind kind)
+{
+  headway_bus_count (self, HEADWAY_METRIC_EVENTS_PUBLISHED + (guint) kind, 1);
+  headway_bus_count (self, HEADWAY_METRIC_PUBLISH_BYTES, (gint64) headway_event_get_cost (event));
+}
+
+static void
 publish_event (HeadwayBus *self, HeadwayEvent *event, HeadwayOutcome *outcome, HeadwayInstant now)
 {
   GPtrArray *matches;
 
   headway_event_set_id (event, ++self->last_id);
+  count_published (self, event, headway_event_passes_filters (event) ? HEADWAY_EVENT_KIND_SESSION_CLOSED : HEADWAY_EVENT_KIND_EVENT);
   headway_ring_append (self->ring, event);
   headway_observer_list_notify (&self->observers, self, event);
   matches = headway_subscription_set_match (&self->subscriptions, event);
@@ -153,6 +161,7 @@ static void
 seed_event (HeadwayBus *self, HeadwayEvent *event)
 {
   headway_event_set_id (event, ++self->last_id);
+  count_published (self, event, HEADWAY_EVENT_KIND_SEED);
   headway_ring_clear (self->ring);
 }
 
@@ -538,6 +547,13 @@ void
 headway_bus_set_hooks (HeadwayBus *self, const HeadwayBusHooks *hooks)
 {
   self->hooks = hooks != NULL ? *hooks : (HeadwayBusHooks){ 0 };
+}
+
+void
+headway_bus_count (HeadwayBus *self, guint series, gint64 amount)
+{
+  if (self->hooks.metrics != NULL)
+    headway_metrics_add (self->hooks.metrics, series, amount);
 }
 
 const char *

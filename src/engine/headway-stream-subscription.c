@@ -115,6 +115,18 @@ queue_levels (HeadwayStreamSubscription *self)
   };
 }
 
+static HeadwaySubscriberClass
+get_class (HeadwayStreamSubscription *self)
+{
+  return headway_subscription_get_private (HEADWAY_SUBSCRIPTION (self))->subscriber;
+}
+
+static void
+count_eviction (HeadwayStreamSubscription *self, HeadwayEvictionReason reason)
+{
+  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), headway_metric_stream_evictions (get_class (self), reason));
+}
+
 /* Re-armed at or under 37.5 % of both caps, warned at or over 75 % of one. */
 static void
 evaluate_warning (HeadwayStreamSubscription *self, HeadwayEvent *event)
@@ -131,6 +143,7 @@ evaluate_warning (HeadwayStreamSubscription *self, HeadwayEvent *event)
     return;
 
   self->is_warned = TRUE;
+  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), HEADWAY_METRIC_STREAM_WARNINGS + (guint) get_class (self));
   notice.warning.levels = queue_levels (self);
   notice.warning.last_event_id = headway_event_get_id (event);
   notice.warning.is_over_frames = is_over_frames;
@@ -154,6 +167,7 @@ evict (HeadwayStreamSubscription *self, HeadwayEvent *event, gboolean is_over_by
 
   queue_append (self, NULL, &notice);
   headway_subscription_get_private (subscription)->dropped++;
+  count_eviction (self, is_over_bytes ? HEADWAY_EVICTION_QUEUE_BYTES_OVERFLOW : HEADWAY_EVICTION_QUEUE_OVERFLOW);
   headway_subscription_end (subscription, TRUE);
   return (HeadwayOffer){ .is_refused = TRUE };
 }
@@ -355,6 +369,7 @@ stream_evict_idle (HeadwaySubscription *subscription, gint64 idle_ms, gint64 tim
   };
 
   queue_append (HEADWAY_STREAM_SUBSCRIPTION (subscription), NULL, &notice);
+  count_eviction (HEADWAY_STREAM_SUBSCRIPTION (subscription), HEADWAY_EVICTION_WRITER_IDLE_TIMEOUT);
 }
 
 static guint

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/headway-bus.h"
+#include "engine/headway-metrics.h"
 #include "engine/headway-subscription.h"
 
 G_BEGIN_DECLS
@@ -68,8 +69,9 @@ typedef struct
   guint64 drained_dropped; /* what `dropped` was when it was last drained */
   guint64 gaps_told;
   guint64 last_delivered_id;
-  char *owner;           /* owned, nullable */
-  const char *sink_kind; /* static */
+  char *owner;                       /* owned, nullable */
+  const char *sink_kind;             /* static */
+  HeadwaySubscriberClass subscriber; /* of `sink_kind`, for metrics */
   guint32 uid;
 } HeadwaySubscriptionPrivate;
 
@@ -87,6 +89,8 @@ void headway_subscription_wake (HeadwaySubscription *self);
 /* It was handed over: counts it, remembers its id. A replayed event was never offered: it is admitted
  * at the same moment, so that the books balance. */
 void headway_subscription_delivered (HeadwaySubscription *self, HeadwayEvent *event, gboolean is_replayed);
+/* Counts one in @series. */
+void headway_subscription_count (HeadwaySubscription *self, guint series);
 /* Leaves the bus, so that the slot is free; @is_evicted says why. What waits stays. */
 void headway_subscription_end (HeadwaySubscription *self, gboolean is_evicted);
 

@@ -56,6 +56,7 @@ headway_subscription_init (HeadwaySubscription *self)
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
 
   priv->sink_kind = "none";
+  priv->subscriber = HEADWAY_SUBSCRIBER_OTHER;
   priv->uid = G_MAXUINT32;
 }
 
@@ -138,7 +139,17 @@ headway_subscription_delivered (HeadwaySubscription *self, HeadwayEvent *event, 
     return;
   priv->admitted += is_replayed ? 1 : 0;
   priv->delivered++;
+  headway_subscription_count (self, HEADWAY_METRIC_EVENTS_DELIVERED + (guint) priv->subscriber);
   priv->last_delivered_id = headway_event_get_id (event);
+}
+
+void
+headway_subscription_count (HeadwaySubscription *self, guint series)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  if (priv->bus != NULL)
+    headway_bus_count (priv->bus, series, 1);
 }
 
 void
@@ -407,7 +418,10 @@ headway_subscription_set_owner (HeadwaySubscription *self, const char *owner, gu
 void
 headway_subscription_set_sink_kind (HeadwaySubscription *self, const char *sink_kind)
 {
-  headway_subscription_get_private (self)->sink_kind = sink_kind;
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  priv->sink_kind = sink_kind;
+  priv->subscriber = headway_subscriber_class_of (sink_kind);
 }
 
 const char *

@@ -4,6 +4,7 @@
 #include "http/headway-http-info.h"
 
 #include "wire/headway-capabilities.h"
+#include "wire/headway-metrics-text.h"
 #include "wire/headway-sse-frame.h"
 
 #include <string.h>
@@ -48,6 +49,17 @@ answer_capabilities (HeadwayHttpRequest *request)
   headway_http_request_answer (request, 200, json);
 }
 
+static void
+answer_metrics (HeadwayHttpRequest *request)
+{
+  HeadwayBusTable *table = headway_http_server_get_table (request->server);
+  GString *text = g_string_sized_new (32768);
+
+  headway_bus_table_collect (table);
+  headway_metrics_append_text (headway_bus_table_get_metrics (table), text);
+  headway_http_request_answer_as (request, 200, HEADWAY_METRICS_TEXT_TYPE, text);
+}
+
 gboolean
 headway_http_info_handle (HeadwayHttpRequest *request, const char *name)
 {
@@ -62,7 +74,7 @@ headway_http_info_handle (HeadwayHttpRequest *request, const char *name)
   else if (is_health)
     headway_http_request_answer (request, 200, g_string_new ("{\"status\":\"ok\"}"));
   else if (is_metrics)
-    headway_http_request_answer_text (request, 501, "not_supported", "metrics are not supported by this version");
+    answer_metrics (request);
   else
     answer_capabilities (request);
   return TRUE;

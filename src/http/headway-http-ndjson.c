@@ -4,6 +4,7 @@
 #include "http/headway-http-ndjson.h"
 
 #include "engine/headway-error.h"
+#include "engine/headway-rate-limiter.h"
 #include "http/headway-http-publish.h"
 #include "wire/headway-clock.h"
 
@@ -15,7 +16,7 @@ typedef struct
 {
   HeadwayHttpRequest *request; /* borrowed: owns self */
   HeadwayBus *bus;             /* owned, nullable: until the first event */
-  HeadwayBatch *batch;         /* owned, nullable: waits for the bus */
+  HeadwayBatch *batch;         /* owned, nullable: waits for the bus, or for the rates to allow it */
   GString *input;              /* owned: what is not published yet */
   gsize at;                    /* where the next line starts in it */
   gsize searched;              /* where the search for its end goes on */
@@ -28,8 +29,9 @@ typedef struct
   guint64 first_id;
   guint64 last_id;
   guint turn_id;
+  guint rate_id; /* until the rates allow `batch` */
   gboolean is_running;
-  gboolean is_waiting; /* for the bus, or for a batch */
+  gboolean is_waiting; /* for the bus, for the rates, or for a batch */
 } Ndjson;
 
 static void ndjson_run (Ndjson *self);
@@ -40,6 +42,7 @@ ndjson_free (gpointer data)
   Ndjson *self = data;
 
   g_clear_handle_id (&self->turn_id, g_source_remove);
+  g_clear_handle_id (&self->rate_id, g_source_remove);
   g_clear_object (&self->bus);
   g_clear_pointer (&self->batch, headway_batch_free);
   g_clear_error (&self->failure);
@@ -70,6 +73,16 @@ next_line (Ndjson *self, const char **text, gsize *length)
   self->line++;
   self->taken++;
   return TRUE;
+}
+
+/* As if next_line() had not been called. */
+static void
+give_back_line (Ndjson *self, gsize at)
+{
+  self->at = at;
+  self->searched = at;
+  self->line--;
+  self->taken--;
 }
 
 static gboolean
@@ -121,6 +134,15 @@ parse_line (Ndjson *self, const char *text, gsize length, HeadwayInstant now)
 
 static void batch_done (HeadwayBatch *batch, const GError *error, gpointer user_data);
 
+/* Many lines at once must not be refused where each of them alone would only wait. */
+static gboolean
+fits_batch (Ndjson *self, HeadwayBatch *batch, HeadwayEvent *event)
+{
+  return headway_bus_table_fits_rates (headway_http_server_get_table (self->request->server),
+                                       headway_batch_get_cost (batch) + headway_event_get_cost (event),
+                                       headway_batch_get_count (batch) + 1);
+}
+
 /* Whole lines, as many as this turn may take. NULL: none that holds an event. */
 static HeadwayBatch *
 take_lines (Ndjson *self)
@@ -130,8 +152,9 @@ take_lines (Ndjson *self)
   HeadwayBatch *batch = NULL;
   const char *text;
   gsize length;
+  gsize at = self->at;
 
-  while (self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS && next_line (self, &text, &length))
+  for (; self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS && next_line (self, &text, &length); at = self->at)
     {
       HeadwayEvent *event = NULL;
 
@@ -143,6 +166,12 @@ take_lines (Ndjson *self)
         event = parse_line (self, text, length, now);
       if (event == NULL)
         break;
+      if (batch != NULL && !fits_batch (self, batch, event))
+        {
+          headway_event_unref (event);
+          give_back_line (self, at);
+          break;
+        }
       if (batch == NULL)
         {
           self->batch_line = self->line;
@@ -173,6 +202,7 @@ answer_failure (Ndjson *self)
   HeadwayHttpAnswer answer = headway_http_error_get_answer (self->failure);
   GString *json = headway_http_error_begin (self->failure, answer.code);
 
+  headway_http_publish_add_refusal (self->request, self->failure);
   g_string_append_printf (json, ",\"line\":%" G_GUINT64_FORMAT ",\"published\":%" G_GUINT64_FORMAT,
                           self->failed_line, self->published);
   if (self->published > 0)
@@ -229,12 +259,41 @@ batch_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
     schedule_turn (self);
 }
 
+static gboolean rates_allow (gpointer user_data);
+
+/* @batch: (transfer full). Over the rate it is kept until it is allowed, and nothing more is read
+ * (decisions.md 13). */
 static void
 publish (Ndjson *self, HeadwayBatch *batch)
 {
+  HeadwayBusTable *table = headway_http_server_get_table (self->request->server);
+  guint32 uid = self->request->caller.uid;
+  HeadwayInstant now = headway_clock_now ();
+  gint64 wait_us = headway_bus_table_get_wait_us (table, self->bus, uid, batch, now);
+
   self->is_waiting = TRUE;
+  if (wait_us > 0 && wait_us != HEADWAY_RATE_NEVER)
+    {
+      self->batch = batch;
+      self->rate_id = g_timeout_add ((guint) MIN (wait_us / 1000 + 1, G_MAXINT), rates_allow, self);
+      return;
+    }
   headway_http_request_ref (self->request);
-  headway_bus_publish (self->bus, batch, headway_clock_now ());
+  headway_bus_table_publish (table, self->bus, uid, batch, now);
+}
+
+static gboolean
+rates_allow (gpointer user_data)
+{
+  Ndjson *self = user_data;
+  g_autoptr (HeadwayHttpRequest) alive = headway_http_request_ref (self->request);
+
+  self->rate_id = 0;
+  self->is_waiting = FALSE;
+  if (!headway_http_request_is_open (self->request))
+    return G_SOURCE_REMOVE;
+  publish (self, g_steal_pointer (&self->batch));
+  return G_SOURCE_REMOVE;
 }
 
 static void

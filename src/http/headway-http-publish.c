@@ -67,6 +67,20 @@ headway_http_publish_make_event (HeadwayHttpRequest *request, const HeadwayJson 
   return headway_event_new (&publication, get_limits (request)->event_max_bytes, now, error);
 }
 
+void
+headway_http_publish_add_refusal (HeadwayHttpRequest *request, const GError *error)
+{
+  headway_bus_table_add_refusal (headway_http_server_get_table (request->server), request->bus_name->str,
+                                 request->caller.uid, request->caller.principal, error, headway_clock_now ());
+}
+
+static void
+refuse (HeadwayHttpRequest *request, const GError *error)
+{
+  headway_http_publish_add_refusal (request, error);
+  headway_http_request_answer_error (request, error);
+}
+
 /* --- Answers -------------------------------------------------------------------------------- */
 
 static void
@@ -80,7 +94,7 @@ batch_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
 
   if (error != NULL)
     {
-      headway_http_request_answer_error (request, error);
+      refuse (request, error);
       return;
     }
   json = g_string_sized_new (96);
@@ -100,7 +114,7 @@ bus_ready (HeadwayBus *bus, const GError *error, gpointer user_data)
 
   if (bus == NULL)
     {
-      headway_http_request_answer_error (request, error);
+      refuse (request, error);
       return;
     }
   /* Who left before the bus was there has published nothing. */
@@ -113,7 +127,8 @@ bus_ready (HeadwayBus *bus, const GError *error, gpointer user_data)
     }
   /* For batch_done(). */
   headway_http_request_ref (request);
-  headway_bus_publish (bus, g_steal_pointer (&publish->batch), headway_clock_now ());
+  headway_bus_table_publish (headway_http_server_get_table (request->server), bus, request->caller.uid,
+                             g_steal_pointer (&publish->batch), headway_clock_now ());
 }
 
 /* --- The body ------------------------------------------------------------------------------- */
@@ -126,6 +141,7 @@ refuse_event (HeadwayHttpRequest *request, const GError *error, guint index)
   HeadwayHttpAnswer answer = headway_http_error_get_answer (error);
   GString *json;
 
+  headway_http_publish_add_refusal (request, error);
   if (!publish->is_array || details != NULL)
     {
       if (publish->is_array)
@@ -207,13 +223,13 @@ publish_body (HeadwayHttpRequest *request)
       gsize max = headway_http_publish_object_max (request);
       headway_set_error_with_limit (&error, HEADWAY_ERROR_TOO_LARGE, (gint64) max,
                                     "the body is larger than %" G_GSIZE_FORMAT " bytes", max);
-      headway_http_request_answer_error (request, error);
+      refuse (request, error);
       return;
     }
   if (!headway_json_validate ((const char *) request->body->data, request->body->len,
                               is_array ? DEPTH_IN_ARRAY : DEPTH_IN_OBJECT, &json, &error))
     {
-      headway_http_request_answer_error (request, error);
+      refuse (request, error);
       return;
     }
   if (!add_events (request, &json))

@@ -27,4 +27,7 @@ HeadwayEvent *headway_http_publish_make_event (HeadwayHttpRequest *request,
 /* The most bytes that one publish object may have. */
 gsize headway_http_publish_object_max (HeadwayHttpRequest *request);
 
+/* Counts a publish that is refused with @error, whatever the answer says. */
+void headway_http_publish_add_refusal (HeadwayHttpRequest *request, const GError *error);
+
 G_END_DECLS

@@ -263,7 +263,7 @@ headway_http_request_steal (HeadwayHttpRequest *self, HeadwayHttpConnection **co
 
 /* The answer to a request whose body is not read to its end: libsoup would read it first. */
 static void
-answer_and_close (HeadwayHttpRequest *self, guint status, GString *json)
+answer_and_close (HeadwayHttpRequest *self, guint status, const char *content_type, GString *json)
 {
   SoupMessageHeaders *headers = soup_server_message_get_response_headers (self->message);
   gboolean is_old = soup_server_message_get_http_version (self->message) == SOUP_HTTP_1_0;
@@ -283,8 +283,8 @@ answer_and_close (HeadwayHttpRequest *self, guint status, GString *json)
   soup_message_headers_iter_init (&iter, headers);
   while (soup_message_headers_iter_next (&iter, &name, &value))
     g_string_append_printf (text, "%s: %s\r\n", name, value);
-  g_string_append_printf (text, "Content-Type: " CONTENT_TYPE "\r\nContent-Length: %" G_GSIZE_FORMAT "\r\nConnection: close\r\n\r\n",
-                          json != NULL ? json->len : 0);
+  g_string_append_printf (text, "Content-Type: %s\r\nContent-Length: %" G_GSIZE_FORMAT "\r\nConnection: close\r\n\r\n",
+                          content_type, json != NULL ? json->len : 0);
   if (json != NULL)
     {
       if (self->method != SOUP_METHOD_HEAD)
@@ -300,7 +300,7 @@ answer_and_close (HeadwayHttpRequest *self, guint status, GString *json)
 }
 
 void
-headway_http_request_answer (HeadwayHttpRequest *self, guint status, GString *json)
+headway_http_request_answer_as (HeadwayHttpRequest *self, guint status, const char *content_type, GString *json)
 {
   SoupServerMessage *message = self->message;
 
@@ -312,7 +312,7 @@ headway_http_request_answer (HeadwayHttpRequest *self, guint status, GString *js
     }
   if (!self->is_body_complete)
     {
-      answer_and_close (self, status, json);
+      answer_and_close (self, status, content_type, json);
       return;
     }
 
@@ -323,13 +323,19 @@ headway_http_request_answer (HeadwayHttpRequest *self, guint status, GString *js
   if (json != NULL)
     {
       gsize length = json->len;
-      soup_server_message_set_response (message, CONTENT_TYPE, SOUP_MEMORY_TAKE, g_string_free (json, FALSE), length);
+      soup_server_message_set_response (message, content_type, SOUP_MEMORY_TAKE, g_string_free (json, FALSE), length);
     }
   headway_http_connection_set_phase (self->connection, HEADWAY_HTTP_PHASE_BODY);
   if (!self->is_paused)
     return;
   self->is_paused = FALSE;
   soup_server_message_unpause (message);
+}
+
+void
+headway_http_request_answer (HeadwayHttpRequest *self, guint status, GString *json)
+{
+  headway_http_request_answer_as (self, status, CONTENT_TYPE, json);
 }
 
 void

@@ -86,6 +86,8 @@ void headway_http_request_set_header (HeadwayHttpRequest *self, const char *name
 
 /* @json: (transfer full) (nullable): NULL for an empty body. */
 void headway_http_request_answer (HeadwayHttpRequest *self, guint status, GString *json);
+/* The same with a body of @content_type, a literal, instead of JSON. */
+void headway_http_request_answer_as (HeadwayHttpRequest *self, guint status, const char *content_type, GString *body);
 void headway_http_request_answer_error (HeadwayHttpRequest *self, const GError *error);
 /* @code: (nullable). */
 void headway_http_request_answer_text (HeadwayHttpRequest *self,

@@ -345,12 +345,32 @@ headway_http_server_init (HeadwayHttpServer *self)
   add_dead_listener (self);
 }
 
+G_STATIC_ASSERT (HEADWAY_N_SSE_CLOSES == HEADWAY_SSE_N_CLOSE_REASONS);
+
+static void
+collect_metrics (HeadwayBusTable *table, HeadwayHttpServer *self)
+{
+  HeadwayMetrics *metrics = headway_bus_table_get_metrics (table);
+  const HeadwaySseStats *stats = headway_sse_hub_get_stats (self->hub);
+
+  headway_metrics_set (metrics, HEADWAY_METRIC_CONNECTIONS + HEADWAY_TRANSPORT_HTTP,
+                       headway_http_server_get_n_connections (self));
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_OPENED, (gint64) stats->opened);
+  for (guint i = 0; i < HEADWAY_SSE_N_CLOSE_REASONS; i++)
+    headway_metrics_set (metrics, HEADWAY_METRIC_SSE_CLOSED + i, (gint64) stats->closed[i]);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_FRAMES, (gint64) stats->frames_built);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_WRITES, (gint64) stats->writes);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BLOCKED, (gint64) stats->blocked);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BYTES, (gint64) stats->bytes);
+}
+
 HeadwayHttpServer *
 headway_http_server_new (HeadwayBusTable *table, const HeadwayHttpSettings *settings)
 {
   HeadwayHttpServer *self = g_object_new (HEADWAY_TYPE_HTTP_SERVER, NULL);
 
   self->table = g_object_ref (table);
+  g_signal_connect_object (table, "collect-metrics", G_CALLBACK (collect_metrics), self, 0);
   headway_http_server_set_settings (self, settings);
   return self;
 }

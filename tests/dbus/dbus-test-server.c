@@ -22,6 +22,7 @@ static const char test_xml[] =
   "<method name='CloseBus'><arg type='s' direction='in'/></method>"
   "<method name='StallIds'><arg type='b' direction='in'/></method>"
   "<method name='RefuseIds'/>"
+  "<method name='SetRates'><arg type='t' direction='in'/><arg type='t' direction='in'/></method>"
   "<method name='SetHttpUris'><arg type='as' direction='in'/></method>"
   "</interface></node>";
 
@@ -204,6 +205,11 @@ run_test_method (Server *self, const char *method, GVariant *parameters)
       g_variant_get (parameters, "(b)", &self->store->is_stalled);
       test_store_answer (self->store);
     }
+  else if (g_str_equal (method, "SetRates"))
+    {
+      HeadwayLimits *limits = headway_bus_table_get_limits (self->table);
+      g_variant_get (parameters, "(tt)", &limits->principal_bytes_per_second, &limits->principal_events_per_second);
+    }
   else if (g_str_equal (method, "RefuseIds"))
     test_store_refuse (self->store);
   else if (g_str_equal (method, "SetHttpUris"))
@@ -270,6 +276,11 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   store->table = table;
   headway_bus_table_get_limits (table)->max_buses = max_buses;
   headway_bus_table_get_limits (table)->auto_create_buses = auto_create;
+  /* Tests are in a hurry; those of the rates set some. */
+  headway_bus_table_get_limits (table)->principal_bytes_per_second = 0;
+  headway_bus_table_get_limits (table)->principal_events_per_second = 0;
+  headway_bus_table_get_limits (table)->uid_bytes_per_second = 0;
+  headway_bus_table_get_limits (table)->uid_events_per_second = 0;
   g_signal_connect (table, "work-pending", G_CALLBACK (on_work_pending), &self);
   if (linger_ms > 0)
     headway_dbus_service_set_linger_ms (service, linger_ms);

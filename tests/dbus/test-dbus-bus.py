@@ -3,6 +3,7 @@
 """A bus on the message bus: publishing, closing, listing. Numbers are those of sse-contract.md, section 6."""
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -164,6 +165,34 @@ def many_have_limits(server, name):
     same(bus.publish_many([big] * 16)[:2], (4097, 16))
     expect('TooLarge', bus.publish_many, [big] * 24, says=str(16 * 1024 * 1024 + 4096 * 1024))
     same(bus.get('LastEventId'), 4112)
+
+
+@suite.test
+def over_the_rate_is_refused(server, name):
+    client = server.client()
+    bus = client.bus(name)
+    data = '"' + 'x' * 497 + '"'  # costs 500 with its topic
+    client.test('SetRates', '(tt)', 1000, 0)
+    try:
+        # Case 14: what is malformed or forbidden charges nothing.
+        for _ in range(20):
+            expect('InvalidData', bus.publish, 't', '[' + data)
+            expect('InvalidTopic', bus.publish, '..', data)
+        expect('QuotaExceeded', bus.publish_many, [('t', data)] * 3, says=('1500', 'principal-bytes-per-second'))
+        same(bus.publish_many([('t', data), ('t', data)])[:2], (1, 2))
+        # All at once: two a second pass.
+        calls = [bus.start('Publish', '(ssa{sv})', 't', data, {}) for _ in range(100)]
+        wait_until(lambda: all(call.is_done for call in calls))
+        refused = [call.error for call in calls if call.error is not None]
+        same({error.name for error in refused}, {'RateLimited'})
+        assert all(re.search('retry-after-ms=[0-9]+$', str(error)) for error in refused), refused[0]
+        same([call.value[0] for call in calls if call.error is None], list(range(3, 103 - len(refused))))
+        same(bus.publish('t', data, principal='other')[0], 103 - len(refused))
+        client.test('SetRates', '(tt)', 0, 2)
+        expect('QuotaExceeded', bus.publish_many, [('t', '1')] * 3, says='principal-events-per-second')
+    finally:
+        client.test('SetRates', '(tt)', 0, 0)
+    same(bus.publish()[0], 104 - len(refused))
 
 
 @suite.test

@@ -117,9 +117,26 @@ def creating_waits_for_ids_and_says_when_there_are_none(server, name):
     same(waiting.wait()[0], f'{ROOT}/bus/{name}')
 
 
+def metric(client, wanted, **labels):
+    return [value for name, found, value in client.manager('ListMetrics')[0] if name == wanted and found == labels]
+
+
 @suite.test
-def metrics_come_later(server, name):
-    expect('NotSupported', server.client().manager, 'ListMetrics', says='ListMetrics')
+def metrics_are_all_there(server, name):
+    client = server.client()
+    metrics = client.manager('ListMetrics')[0]
+    assert len(metrics) == len({(name, tuple(sorted(labels.items()))) for name, labels, _ in metrics}) > 100
+    bus = client.bus(name)
+    before = metric(client, 'headway_events_published_total', kind='event')[0]
+    bus.publish()
+    expect('InvalidTopic', bus.publish, '')
+    same(metric(client, 'headway_events_published_total', kind='event'), [before + 1])
+    assert metric(client, 'headway_publish_rejected_total', reason='invalid')[0] >= 1
+    assert metric(client, 'headway_buses')[0] >= 1
+    assert metric(client, 'headway_connections', transport='dbus')[0] >= 1
+    same(metric(client, 'headway_receiver_lagged_total', subscriber='sse'), [0])
+    # Case 156: what peers choose is nowhere.
+    assert name not in str(client.manager('ListMetrics'))
 
 
 @suite.test
