@@ -6,6 +6,7 @@
 #include <glib-unix.h>
 #include <glib/gi18n.h>
 #include <locale.h>
+#include <sys/resource.h>
 
 #define EXIT_USAGE 2
 
@@ -14,6 +15,18 @@ on_signal (gpointer user_data)
 {
   headway_daemon_stop (user_data);
   return G_SOURCE_CONTINUE;
+}
+
+/* Each reader is a descriptor, and the usual soft limit is 1024; the hard one is the administrator's. */
+static void
+raise_descriptor_limit (void)
+{
+  struct rlimit limit;
+
+  if (getrlimit (RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit (RLIMIT_NOFILE, &limit);
 }
 
 /* A wrong option is the caller's fault, everything else ours or the machine's. */
@@ -51,6 +64,7 @@ main (int argc, char **argv)
   if (options.is_verbose)
     g_log_set_debug_enabled (TRUE);
 
+  raise_descriptor_limit ();
   daemon = headway_daemon_new (&options);
   g_unix_signal_add (SIGTERM, on_signal, daemon);
   g_unix_signal_add (SIGINT, on_signal, daemon);
