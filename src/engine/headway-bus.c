@@ -233,18 +233,19 @@ run_pending (HeadwayBus *self, guint budget, HeadwayInstant now)
 static gboolean
 bus_run (HeadwayBus *self, guint budget, HeadwayInstant now)
 {
+  g_autoptr (HeadwayBus) guard = NULL;
   HeadwayBatch *first;
 
   if (self->is_running)
     return FALSE;
-  g_object_ref (self);
+  /* Whoever is answered may drop the bus. */
+  guard = g_object_ref (self);
   self->is_running = TRUE;
   run_pending (self, budget, now);
   self->is_running = FALSE;
   if (self->must_close || (self->is_closing && g_queue_is_empty (&self->pending)))
     headway_bus_close (self);
   first = g_queue_peek_head (&self->pending);
-  g_object_unref (self);
   return first != NULL && (first->next > 0 || has_ids (self, first, now));
 }
 
