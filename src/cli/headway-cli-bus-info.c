@@ -237,11 +237,11 @@ headway_cli_bus_info_print (const HeadwayCliBusInfo *info,
     {
       g_string_append_printf (text, _ ("name         %s\n"), name);
       g_string_append_printf (text, _ ("epoch        %s\n"), epoch);
-      g_string_append_printf (text, _ ("last event   %" G_GUINT64_FORMAT "\n"), info->last_event_id);
-      g_string_append_printf (text, _ ("first kept   %" G_GUINT64_FORMAT "\n"), info->first_event_id);
-      g_string_append_printf (text, _ ("ring size    %" G_GUINT64_FORMAT " events\n"), info->ring_size);
+      g_string_append_printf (text, _ ("last event   %s\n"), HEADWAY_CLI_NUMBER (info->last_event_id));
+      g_string_append_printf (text, _ ("first kept   %s\n"), HEADWAY_CLI_NUMBER (info->first_event_id));
+      g_string_append_printf (text, _ ("ring size    %s events\n"), HEADWAY_CLI_NUMBER (info->ring_size));
       g_string_append_printf (text, _ ("ring holds   %s\n"), bytes);
-      g_string_append_printf (text, _ ("subscribers  %" G_GUINT64_FORMAT), info->subscribers);
+      g_string_append_printf (text, _ ("subscribers  %s"), HEADWAY_CLI_NUMBER (info->subscribers));
     }
   return headway_cli_print_line (text->str);
 }

@@ -5,6 +5,7 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-json.h"
+#include "cli/headway-cli-text.h"
 
 #include <glib/gi18n.h>
 #include <string.h>
@@ -51,7 +52,7 @@ check_utf8 (const char *text,
 
   if (g_utf8_validate_len (text, length, &end))
     return TRUE;
-  g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no valid UTF-8 at byte %" G_GSIZE_FORMAT), (gsize) (end - text));
+  g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no valid UTF-8 at byte %s"), HEADWAY_CLI_NUMBER ((guint64) (end - text)));
   return FALSE;
 }
 
@@ -165,7 +166,7 @@ headway_cli_draft_new_from_json (const char *text,
     }
   if (!headway_cli_json_iter_is_complete (&iter))
     {
-      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %" G_GSIZE_FORMAT), (gsize) (iter.cursor - text));
+      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %s"), HEADWAY_CLI_NUMBER ((guint64) (iter.cursor - text)));
       return NULL;
     }
   if (draft->data == NULL)
@@ -199,7 +200,7 @@ headway_cli_draft_new_for_data (const char *text,
     return NULL;
   if (!headway_cli_json_is_one_value ((HeadwayCliSlice){ text, length }, &position))
     {
-      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %" G_GSIZE_FORMAT), position);
+      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %s"), HEADWAY_CLI_NUMBER (position));
       return NULL;
     }
   draft = g_new0 (HeadwayCliDraft, 1);

@@ -14,6 +14,7 @@
 #include "cli/headway-cli-line-publisher.h"
 
 #include "cli/headway-cli-error.h"
+#include "cli/headway-cli-text.h"
 
 #include <gio/gunixinputstream.h>
 #include <glib-unix.h>
@@ -111,7 +112,7 @@ take_line (LinePublisher *self,
   draft = create_draft (self, text, length, &error);
   if (draft == NULL)
     {
-      stop_reading (self, g_error_new (error->domain, error->code, _ ("line %" G_GUINT64_FORMAT ": %s"), self->n_lines, error->message));
+      stop_reading (self, g_error_new (error->domain, error->code, _ ("line %s: %s"), HEADWAY_CLI_NUMBER (self->n_lines), error->message));
       return;
     }
   draft->line = self->n_lines;
@@ -135,7 +136,7 @@ take_piece (LinePublisher *self,
       if (self->line->len > LINE_BYTES_MAX)
         {
           stop_reading (self, g_error_new (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_FAILED,
-                                           _ ("line %" G_GUINT64_FORMAT ": longer than %d bytes"), self->n_lines + 1, LINE_BYTES_MAX));
+                                           _ ("line %s: longer than %d bytes"), HEADWAY_CLI_NUMBER (self->n_lines + 1), LINE_BYTES_MAX));
           return;
         }
       if (line_end == NULL)
@@ -197,7 +198,7 @@ create_line_error (const HeadwayCliDraft *draft,
   g_autoptr (GString) message = g_string_new (error->message);
 
   g_string_replace (message, ": event 0: ", ": ", 1);
-  return g_error_new (error->domain, error->code, _ ("line %" G_GUINT64_FORMAT ": %s"), draft->line, message->str);
+  return g_error_new (error->domain, error->code, _ ("line %s: %s"), HEADWAY_CLI_NUMBER (draft->line), message->str);
 }
 
 static void

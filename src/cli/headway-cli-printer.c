@@ -8,6 +8,9 @@
 #include <glib/gi18n.h>
 #include <string.h>
 
+/* A number of the data of @event, as text. */
+#define NUMBER(event, name) HEADWAY_CLI_NUMBER (headway_cli_event_get_data_uint64 (event, name))
+
 static void
 append_member (GString *out,
                const char *name,
@@ -131,9 +134,8 @@ describe_resync (const HeadwayCliEvent *event)
 {
   g_autofree char *reason = headway_cli_event_dup_data_string (event, "reason");
 
-  return g_strdup_printf (_ ("events may be missing between %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT " (%s)"),
-                          headway_cli_event_get_data_uint64 (event, "lastDeliveredId"),
-                          headway_cli_event_get_data_uint64 (event, "earliestAvailableId"), reason);
+  return g_strdup_printf (_ ("events may be missing between %s and %s (%s)"),
+                          NUMBER (event, "lastDeliveredId"), NUMBER (event, "earliestAvailableId"), reason);
 }
 
 static char *
@@ -141,9 +143,8 @@ describe_gap (const HeadwayCliEvent *event)
 {
   g_autofree char *reason = headway_cli_event_dup_data_string (event, "reason");
 
-  return g_strdup_printf (_ ("%" G_GUINT64_FORMAT " events lost between %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT " (%s)"),
-                          headway_cli_event_get_data_uint64 (event, "count"), headway_cli_event_get_data_uint64 (event, "firstId"),
-                          headway_cli_event_get_data_uint64 (event, "lastId"), reason);
+  return g_strdup_printf (_ ("%s events lost between %s and %s (%s)"),
+                          NUMBER (event, "count"), NUMBER (event, "firstId"), NUMBER (event, "lastId"), reason);
 }
 
 static char *
@@ -181,10 +182,9 @@ headway_cli_printer_describe_notice (const HeadwayCliEvent *event)
   if (headway_cli_event_is_type (event, "stream_error"))
     return describe_stream_error (event);
   if (headway_cli_event_is_type (event, "replay_complete"))
-    return g_strdup_printf (_ ("%" G_GUINT64_FORMAT " older events replayed, live from here"),
-                            headway_cli_event_get_data_uint64 (event, "replayedCount"));
+    return g_strdup_printf (_ ("%s older events replayed, live from here"), NUMBER (event, "replayedCount"));
   if (headway_cli_event_is_type (event, "slow_client_warning"))
-    return g_strdup_printf (_ ("this reader is slow: %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT " events wait"),
-                            headway_cli_event_get_data_uint64 (event, "queueSize"), headway_cli_event_get_data_uint64 (event, "maxQueued"));
+    return g_strdup_printf (_ ("this reader is slow: %s of at most %s events wait"),
+                            NUMBER (event, "queueSize"), NUMBER (event, "maxQueued"));
   return g_strdup_printf ("%s: %s", event->type, event->data);
 }

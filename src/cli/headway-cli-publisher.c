@@ -11,6 +11,7 @@
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-http.h"
 #include "cli/headway-cli-json.h"
+#include "cli/headway-cli-text.h"
 
 #include <glib/gi18n.h>
 
@@ -124,7 +125,7 @@ move_position (GError **error,
     return;
   g_clear_error (error);
   g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA,
-               _ ("InvalidData: no JSON at byte %" G_GINT64_FORMAT), position - HEADWAY_CLI_DRAFT_DATA_OFFSET);
+               _ ("InvalidData: no JSON at byte %s"), HEADWAY_CLI_NUMBER ((guint64) (position - HEADWAY_CLI_DRAFT_DATA_OFFSET)));
 }
 
 static gboolean

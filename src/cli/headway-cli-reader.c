@@ -14,6 +14,7 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-printer.h"
+#include "cli/headway-cli-text.h"
 
 #include <errno.h>
 #include <glib-unix.h>
@@ -190,7 +191,7 @@ headway_cli_reader_opened (HeadwayCliReader *self,
     }
   if (has_last_id && last_id < self->last_printed)
     {
-      headway_cli_say (_ ("the ids of this bus have started anew: its last one is %" G_GUINT64_FORMAT), last_id);
+      headway_cli_say (_ ("the ids of this bus have started anew: its last one is %s"), HEADWAY_CLI_NUMBER (last_id));
       self->last_printed = 0;
     }
   if (has_last_id && !self->has_cursor)
@@ -199,7 +200,7 @@ headway_cli_reader_opened (HeadwayCliReader *self,
       self->has_cursor = TRUE;
     }
   if (self->was_opened && self->has_cursor && self->is_waiting)
-    headway_cli_say (_ ("resumed behind %" G_GUINT64_FORMAT), self->cursor);
+    headway_cli_say (_ ("resumed behind %s"), HEADWAY_CLI_NUMBER (self->cursor));
   self->was_opened = TRUE;
   self->is_waiting = FALSE;
   self->evicted = FALSE;
@@ -325,7 +326,7 @@ headway_cli_reader_end (HeadwayCliReader *self)
   if (self->evicted)
     {
       self->cursor = self->last_printed > 0 ? self->cursor : MAX (self->evicted_behind, self->cursor);
-      headway_cli_say (_ ("evicted by the daemon; going on behind %" G_GUINT64_FORMAT), self->cursor);
+      headway_cli_say (_ ("evicted by the daemon; going on behind %s"), HEADWAY_CLI_NUMBER (self->cursor));
     }
   return FALSE;
 }

@@ -82,3 +82,20 @@ headway_cli_text_neutralise (const char *text,
   headway_cli_text_append_neutralised (line, text, length);
   return g_string_free (line, FALSE);
 }
+
+/**
+ * headway_cli_text_print_number:
+ * @number: a number
+ * @buffer: HEADWAY_CLI_NUMBER_SIZE bytes for it
+ *
+ * Use HEADWAY_CLI_NUMBER().
+ *
+ * Returns: @buffer with @number in decimal
+ */
+const char *
+headway_cli_text_print_number (guint64 number,
+                               char *buffer)
+{
+  g_snprintf (buffer, HEADWAY_CLI_NUMBER_SIZE, "%" G_GUINT64_FORMAT, number);
+  return buffer;
+}

@@ -92,7 +92,8 @@ check_words (const HeadwayCliSyntax *syntax,
 
       if (g_utf8_validate (words[i], -1, &end))
         continue;
-      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("word %u is no valid UTF-8 at byte %" G_GSIZE_FORMAT), i + 1, (gsize) (end - words[i]));
+      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("word %u is no valid UTF-8 at byte %s"), i + 1,
+                   HEADWAY_CLI_NUMBER ((guint64) (end - words[i])));
       return FALSE;
     }
   return TRUE;
@@ -186,8 +187,8 @@ headway_cli_parse_uint64 (const char *option,
   if (g_ascii_string_to_unsigned (text, 10, minimum, maximum, value, NULL))
     return TRUE;
   g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE,
-               _ ("--%s=%s is no number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT),
-               option, text, minimum, maximum);
+               _ ("--%s=%s is no number from %s to %s"),
+               option, text, HEADWAY_CLI_NUMBER (minimum), HEADWAY_CLI_NUMBER (maximum));
   return FALSE;
 }
 
