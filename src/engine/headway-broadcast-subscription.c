@@ -80,6 +80,8 @@ take_lag (HeadwayBroadcastSubscription *self, HeadwaySubscriptionPrivate *priv, 
   gap.is_filtered = !headway_filter_is_empty (priv->filter);
   headway_take_add_gap (take, &gap);
   priv->dropped += gap.count;
+  headway_subscription_count (take->subscription, HEADWAY_METRIC_RECEIVER_LAGGED + (guint) priv->subscriber, gap.count);
+  headway_subscription_report_loss (take->subscription, NULL, take->now);
   self->next_id = gap.last_id + 1;
   return TRUE;
 }

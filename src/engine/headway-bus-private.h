@@ -13,8 +13,10 @@ typedef struct
   void (*work) (HeadwayBus *bus, gpointer data);   /* headway_bus_run() wants to be called */
   void (*closed) (HeadwayBus *bus, gpointer data); /* it takes no events any more, and drains */
   guint (*next_number) (gpointer data);            /* of a subscription */
-  gpointer data;                                   /* borrowed: the table, which outlives its buses' calls */
-  HeadwayMetrics *metrics;                         /* borrowed, likewise */
+  /* A reader of user @uid was too slow; @principal: (nullable): whose event came in. */
+  void (*lost) (HeadwayBus *bus, guint32 uid, HeadwayPrincipal *principal, HeadwayInstant now, gpointer data);
+  gpointer data;           /* borrowed: the table, which outlives its buses' calls */
+  HeadwayMetrics *metrics; /* borrowed, likewise */
 } HeadwayBusHooks;
 
 /* NULL: it left the table. */
@@ -29,6 +31,8 @@ gint64 headway_bus_get_waiting_since_us (HeadwayBus *self);
 gboolean headway_bus_is_drained (HeadwayBus *self);
 /* Counts @amount in @series; a bus without a table counts nothing. */
 void headway_bus_count (HeadwayBus *self, guint series, gint64 amount);
+/* See HeadwayBusHooks. */
+void headway_bus_report_loss (HeadwayBus *self, guint32 uid, HeadwayPrincipal *principal, HeadwayInstant now);
 /* A subscription that drained is gone. */
 void headway_bus_forget_subscription (HeadwayBus *self, HeadwaySubscription *subscription);
 

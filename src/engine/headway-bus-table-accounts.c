@@ -104,11 +104,16 @@ static void
 collect_subscription (HeadwayMetrics *metrics, HeadwaySubscription *subscription)
 {
   guint mode = (guint) headway_subscription_get_mode (subscription);
+  guint subscriber = (guint) headway_subscriber_class_of (headway_subscription_get_sink_kind (subscription));
+  HeadwayRouteStats route;
 
   headway_metrics_add (metrics, HEADWAY_METRIC_SUBSCRIPTIONS + mode, 1);
   headway_metrics_add (metrics, HEADWAY_METRIC_QUEUED_EVENTS + mode, headway_subscription_get_queued (subscription));
   headway_metrics_add (metrics, HEADWAY_METRIC_QUEUED_BYTES + mode,
                        (gint64) headway_subscription_get_queued_bytes (subscription));
+  headway_subscription_get_route_stats (subscription, &route);
+  headway_metrics_add (metrics, HEADWAY_METRIC_ROUTE_ACTIVE_PRINCIPALS + subscriber, route.active_principals);
+  headway_metrics_add (metrics, HEADWAY_METRIC_ROUTE_BYTES + subscriber, (gint64) route.bytes);
 }
 
 static void
@@ -131,6 +136,8 @@ headway_bus_table_collect (HeadwayBusTable *self)
   g_autoptr (GPtrArray) buses = headway_bus_table_list_all (self);
 
   for (guint i = HEADWAY_METRIC_SUBSCRIPTIONS; i <= HEADWAY_METRIC_RING_BYTES; i++)
+    headway_metrics_set (metrics, i, 0);
+  for (guint i = HEADWAY_METRIC_ROUTE_ACTIVE_PRINCIPALS; i < HEADWAY_METRIC_DISPATCH_DROPS; i++)
     headway_metrics_set (metrics, i, 0);
   for (guint i = 0; i < buses->len; i++)
     collect_bus (metrics, g_ptr_array_index (buses, i));

@@ -216,11 +216,18 @@ on_next_number (gpointer data)
   return ++((Entry *) data)->table->last_number;
 }
 
+static void
+on_lost (HeadwayBus *bus, guint32 uid, HeadwayPrincipal *principal, HeadwayInstant now, gpointer data)
+{
+  headway_bus_table_add_security (((Entry *) data)->table, HEADWAY_SECURITY_EVENTS_LOST, headway_bus_get_name (bus), uid,
+                                  principal != NULL ? headway_principal_get_name (principal) : NULL, now);
+}
+
 static Entry *
 add_entry (HeadwayBusTable *self, HeadwayBus *bus, EntryState state)
 {
   Entry *entry = g_new0 (Entry, 1);
-  HeadwayBusHooks hooks = { on_bus_work, on_bus_closed, on_next_number, entry, self->metrics };
+  HeadwayBusHooks hooks = { on_bus_work, on_bus_closed, on_next_number, on_lost, entry, self->metrics };
 
   entry->table = self;
   entry->bus = bus;

@@ -557,6 +557,13 @@ headway_bus_count (HeadwayBus *self, guint series, gint64 amount)
     headway_metrics_add (self->hooks.metrics, series, amount);
 }
 
+void
+headway_bus_report_loss (HeadwayBus *self, guint32 uid, HeadwayPrincipal *principal, HeadwayInstant now)
+{
+  if (self->hooks.lost != NULL)
+    self->hooks.lost (self, uid, principal, now, self->hooks.data);
+}
+
 const char *
 headway_bus_get_name (HeadwayBus *self)
 {

@@ -6,9 +6,6 @@
 
 G_BEGIN_DECLS
 
-/* For tables by HeadwayPrincipalClass. */
-#define HEADWAY_N_PRINCIPAL_CLASSES (HEADWAY_PRINCIPAL_USER + 1)
-
 /* Why events were lost: a closed set, also of metrics labels (decisions.md 28). */
 typedef enum
 {

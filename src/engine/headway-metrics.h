@@ -19,8 +19,7 @@ typedef enum
   HEADWAY_N_SUBSCRIBERS
 } HeadwaySubscriberClass;
 
-#define HEADWAY_N_PRINCIPAL_CLASSES (HEADWAY_PRINCIPAL_USER + 1)
-#define HEADWAY_N_MODES             (HEADWAY_MODE_BROADCAST + 1)
+#define HEADWAY_N_MODES (HEADWAY_MODE_BROADCAST + 1)
 
 typedef enum
 {

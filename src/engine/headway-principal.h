@@ -13,6 +13,9 @@ typedef enum
   HEADWAY_PRINCIPAL_USER,
 } HeadwayPrincipalClass;
 
+/* For tables by HeadwayPrincipalClass. */
+#define HEADWAY_N_PRINCIPAL_CLASSES (HEADWAY_PRINCIPAL_USER + 1)
+
 /**
  * HeadwayPrincipal:
  *

@@ -299,6 +299,8 @@ keep_principal_cap (HeadwayRoute *self, HeadwayQueueNode *newest, guint *n_evict
     return;
   if (victim == NULL || victim == newest)
     victim = headway_principal_queue_head (queue);
+  if (G_UNLIKELY (queue == self->overflow))
+    self->shared_losses[headway_principal_get_class (headway_event_get_principal (victim->event))]++;
   headway_route_lose (self, victim, HEADWAY_GAP_COUNT_CAP, newest->event);
   ++*n_evicted;
 }

@@ -34,8 +34,9 @@ typedef struct
   guint count;     /* events */
   guint64 lost;    /* events so far */
   guint64 losses[HEADWAY_N_GAP_REASONS][HEADWAY_N_PRINCIPAL_CLASSES];
-  GList *free_nodes;  /* HeadwayQueueNode by `fifo`, single links */
-  GList *free_queues; /* HeadwayPrincipalQueue by `ring`, single links */
+  guint64 shared_losses[HEADWAY_N_PRINCIPAL_CLASSES]; /* of the count caps': by the cap of `overflow` */
+  GList *free_nodes;                                  /* HeadwayQueueNode by `fifo`, single links */
+  GList *free_queues;                                 /* HeadwayPrincipalQueue by `ring`, single links */
   guint n_free_nodes;
   guint n_free_queues;
 } HeadwayRoute;

@@ -16,7 +16,8 @@ struct _HeadwayRoutedSubscription
   HeadwayRoute route;
   HeadwayNotice closing; /* behind all that waits */
   gboolean has_closing;
-  guint64 end_id; /* the last id offered before it was evicted; 0: not evicted */
+  guint64 end_id;            /* the last id offered before it was evicted; 0: not evicted */
+  HeadwayRouteStats counted; /* what the metrics know of */
 };
 
 G_DEFINE_FINAL_TYPE (HeadwayRoutedSubscription, headway_routed_subscription, HEADWAY_TYPE_SUBSCRIPTION)
@@ -28,6 +29,54 @@ last_offered_id (HeadwayRoutedSubscription *self)
 
   return self->end_id > 0 ? self->end_id : headway_bus_get_last_id (priv->bus);
 }
+
+/* --- Metrics -------------------------------------------------------------------------------- */
+
+static void
+count_drops (HeadwayRoutedSubscription *self, HeadwayPrincipalClass class, HeadwayDropReason reason, guint64 all, guint64 *counted)
+{
+  HeadwaySubscription *subscription = (HeadwaySubscription *) self;
+  HeadwaySubscriberClass subscriber = headway_subscription_get_private (subscription)->subscriber;
+
+  if (all == *counted)
+    return;
+  headway_subscription_count (subscription, headway_metric_route_drops (subscriber, class, reason), all - *counted);
+  *counted = all;
+}
+
+/* The route counts for itself; what has been added since goes into the metrics. */
+static void
+count_losses (HeadwayRoutedSubscription *self)
+{
+  const HeadwayRoute *route = &self->route;
+  HeadwayRouteStats *counted = &self->counted;
+
+  for (guint i = 0; i < HEADWAY_N_PRINCIPAL_CLASSES; i++)
+    {
+      guint64 by_count = route->losses[HEADWAY_GAP_COUNT_CAP][i] - route->shared_losses[i];
+
+      count_drops (self, i, HEADWAY_DROP_OVERSIZE, route->losses[HEADWAY_GAP_OVERSIZE][i], &counted->losses[HEADWAY_GAP_OVERSIZE][i]);
+      count_drops (self, i, HEADWAY_DROP_BUDGET, route->losses[HEADWAY_GAP_BUDGET][i], &counted->losses[HEADWAY_GAP_BUDGET][i]);
+      count_drops (self, i, HEADWAY_DROP_COUNT_CAP, by_count, &counted->losses[HEADWAY_GAP_COUNT_CAP][i]);
+      count_drops (self, i, HEADWAY_DROP_BUCKET_CAP, route->shared_losses[i], &counted->shared_losses[i]);
+    }
+}
+
+static void
+count_starved (HeadwayRoutedSubscription *self)
+{
+  HeadwaySubscription *subscription = (HeadwaySubscription *) self;
+  HeadwaySubscriberClass subscriber = headway_subscription_get_private (subscription)->subscriber;
+  const guint64 *starved = self->route.scheduler.starved;
+
+  for (guint i = 0; i < HEADWAY_N_PRINCIPAL_CLASSES; i++)
+    {
+      headway_subscription_count (subscription, headway_metric_route_starved (subscriber, i), starved[i] - self->counted.starved[i]);
+      self->counted.starved[i] = starved[i];
+    }
+}
+
+/* --- Offers and takes ----------------------------------------------------------------------- */
 
 /* A reader that can take gets the event at once, but only while nothing else waits: then it overtakes
  * nobody, no deficit is owed, and the order is the one that the scheduler would choose. */
@@ -56,7 +105,12 @@ routed_offer (HeadwaySubscription *subscription, HeadwayEvent *event, HeadwayIns
     }
   offer = headway_route_offer (&self->route, event);
   priv = headway_subscription_get_private (subscription);
-  priv->dropped += self->route.lost - lost;
+  if (self->route.lost != lost)
+    {
+      priv->dropped += self->route.lost - lost;
+      count_losses (self);
+      headway_subscription_report_loss (subscription, event, now);
+    }
   /* A loss is something to read too. */
   headway_subscription_wake (subscription);
   return offer;
@@ -83,6 +137,7 @@ routed_take (HeadwaySubscription *subscription,
   if (!headway_opening_take (&self->opening, &take))
     return take.n;
   headway_route_take (&self->route, &take, last_offered_id (self));
+  count_starved (self);
   if (self->has_closing && headway_route_is_idle (&self->route) && headway_take_fits_notice (&take))
     {
       headway_take_add_notice (&take, &self->closing);
@@ -162,6 +217,7 @@ routed_get_route_stats (HeadwaySubscription *subscription, HeadwayRouteStats *st
   stats->bytes = route->bytes;
   memcpy (stats->starved, route->scheduler.starved, sizeof stats->starved);
   memcpy (stats->losses, route->losses, sizeof stats->losses);
+  memcpy (stats->shared_losses, route->shared_losses, sizeof stats->shared_losses);
 }
 
 static void

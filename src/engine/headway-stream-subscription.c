@@ -124,7 +124,7 @@ get_class (HeadwayStreamSubscription *self)
 static void
 count_eviction (HeadwayStreamSubscription *self, HeadwayEvictionReason reason)
 {
-  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), headway_metric_stream_evictions (get_class (self), reason));
+  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), headway_metric_stream_evictions (get_class (self), reason), 1);
 }
 
 /* Re-armed at or under 37.5 % of both caps, warned at or over 75 % of one. */
@@ -143,7 +143,7 @@ evaluate_warning (HeadwayStreamSubscription *self, HeadwayEvent *event)
     return;
 
   self->is_warned = TRUE;
-  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), HEADWAY_METRIC_STREAM_WARNINGS + (guint) get_class (self));
+  headway_subscription_count (HEADWAY_SUBSCRIPTION (self), HEADWAY_METRIC_STREAM_WARNINGS + (guint) get_class (self), 1);
   notice.warning.levels = queue_levels (self);
   notice.warning.last_event_id = headway_event_get_id (event);
   notice.warning.is_over_frames = is_over_frames;
@@ -152,7 +152,7 @@ evaluate_warning (HeadwayStreamSubscription *self, HeadwayEvent *event)
 }
 
 static HeadwayOffer
-evict (HeadwayStreamSubscription *self, HeadwayEvent *event, gboolean is_over_bytes)
+evict (HeadwayStreamSubscription *self, HeadwayEvent *event, gboolean is_over_bytes, HeadwayInstant now)
 {
   HeadwaySubscription *subscription = HEADWAY_SUBSCRIPTION (self);
   HeadwayNotice notice = {
@@ -168,6 +168,7 @@ evict (HeadwayStreamSubscription *self, HeadwayEvent *event, gboolean is_over_by
   queue_append (self, NULL, &notice);
   headway_subscription_get_private (subscription)->dropped++;
   count_eviction (self, is_over_bytes ? HEADWAY_EVICTION_QUEUE_BYTES_OVERFLOW : HEADWAY_EVICTION_QUEUE_OVERFLOW);
+  headway_subscription_report_loss (subscription, event, now);
   headway_subscription_end (subscription, TRUE);
   return (HeadwayOffer){ .is_refused = TRUE };
 }
@@ -187,9 +188,9 @@ stream_offer (HeadwaySubscription *subscription, HeadwayEvent *event, HeadwayIns
       return (HeadwayOffer){ .is_admitted = TRUE };
     }
   if (self->live_count >= self->max_queued)
-    return evict (self, event, FALSE);
+    return evict (self, event, FALSE, now);
   if (self->live_count > 0 && self->live_bytes + size > self->max_queued_bytes)
-    return evict (self, event, TRUE);
+    return evict (self, event, TRUE, now);
 
   queue_append (self, event, NULL);
   self->live_count++;
@@ -258,6 +259,8 @@ consume (HeadwayStreamSubscription *self, Next *next)
   switch (self->phase)
     {
     case PHASE_REPLAY:
+      if (next->step == HEADWAY_REPLAY_NOTICE)
+        headway_subscription_count (HEADWAY_SUBSCRIPTION (self), HEADWAY_METRIC_RESYNCS + (guint) next->notice.resync.reason, 1);
       headway_replay_advance (&self->replay, next->step, next->event, &next->notice);
       break;
     case PHASE_REPLAY_COMPLETE:
@@ -369,7 +372,6 @@ stream_evict_idle (HeadwaySubscription *subscription, gint64 idle_ms, gint64 tim
   };
 
   queue_append (HEADWAY_STREAM_SUBSCRIPTION (subscription), NULL, &notice);
-  count_eviction (HEADWAY_STREAM_SUBSCRIPTION (subscription), HEADWAY_EVICTION_WRITER_IDLE_TIMEOUT);
 }
 
 static guint

@@ -69,6 +69,7 @@ typedef struct
   guint64 drained_dropped; /* what `dropped` was when it was last drained */
   guint64 gaps_told;
   guint64 last_delivered_id;
+  guint64 joined_id;                 /* of the bus when it began, or an earlier one that its reader has: for its lag */
   char *owner;                       /* owned, nullable */
   const char *sink_kind;             /* static */
   HeadwaySubscriberClass subscriber; /* of `sink_kind`, for metrics */
@@ -89,8 +90,10 @@ void headway_subscription_wake (HeadwaySubscription *self);
 /* It was handed over: counts it, remembers its id. A replayed event was never offered: it is admitted
  * at the same moment, so that the books balance. */
 void headway_subscription_delivered (HeadwaySubscription *self, HeadwayEvent *event, gboolean is_replayed);
-/* Counts one in @series. */
-void headway_subscription_count (HeadwaySubscription *self, guint series);
+/* Counts @amount in @series. */
+void headway_subscription_count (HeadwaySubscription *self, guint series, guint64 amount);
+/* It has lost something: for whoever guards the machine. @event: (nullable): what it was lost for. */
+void headway_subscription_report_loss (HeadwaySubscription *self, HeadwayEvent *event, HeadwayInstant now);
 /* Leaves the bus, so that the slot is free; @is_evicted says why. What waits stays. */
 void headway_subscription_end (HeadwaySubscription *self, gboolean is_evicted);
 

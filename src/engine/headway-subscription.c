@@ -93,6 +93,7 @@ headway_subscription_setup (HeadwaySubscription *self,
   /* An event that is just being published belongs to what was before: a replay has it. */
   priv->stamp = headway_bus_get_last_id (bus);
   priv->last_delivered_id = options->cursor.is_set ? options->cursor.last_event_id : 0;
+  priv->joined_id = options->cursor.is_set ? MIN (options->cursor.last_event_id, priv->stamp) : priv->stamp;
 }
 
 HeadwayOffer
@@ -139,17 +140,25 @@ headway_subscription_delivered (HeadwaySubscription *self, HeadwayEvent *event, 
     return;
   priv->admitted += is_replayed ? 1 : 0;
   priv->delivered++;
-  headway_subscription_count (self, HEADWAY_METRIC_EVENTS_DELIVERED + (guint) priv->subscriber);
+  headway_subscription_count (self, HEADWAY_METRIC_EVENTS_DELIVERED + (guint) priv->subscriber, 1);
   priv->last_delivered_id = headway_event_get_id (event);
 }
 
 void
-headway_subscription_count (HeadwaySubscription *self, guint series)
+headway_subscription_count (HeadwaySubscription *self, guint series, guint64 amount)
 {
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
 
   if (priv->bus != NULL)
-    headway_bus_count (priv->bus, series, 1);
+    headway_bus_count (priv->bus, series, (gint64) amount);
+}
+
+void
+headway_subscription_report_loss (HeadwaySubscription *self, HeadwayEvent *event, HeadwayInstant now)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  headway_bus_report_loss (priv->bus, priv->uid, event != NULL ? headway_event_get_principal (event) : NULL, now);
 }
 
 void
@@ -242,8 +251,11 @@ headway_subscription_abort (HeadwaySubscription *self)
 void
 headway_subscription_evict_idle (HeadwaySubscription *self, gint64 idle_ms, gint64 timeout_ms)
 {
-  if (headway_subscription_get_private (self)->is_ended)
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  if (priv->is_ended)
     return;
+  headway_subscription_count (self, headway_metric_stream_evictions (priv->subscriber, HEADWAY_EVICTION_WRITER_IDLE_TIMEOUT), 1);
   HEADWAY_SUBSCRIPTION_GET_CLASS (self)->evict_idle (self, idle_ms, timeout_ms);
   headway_subscription_end (self, TRUE);
 }
@@ -309,12 +321,15 @@ headway_subscription_get_lag (HeadwaySubscription *self)
 {
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
   HeadwaySubscriptionClass *klass = HEADWAY_SUBSCRIPTION_GET_CLASS (self);
+  guint64 last_id;
 
   if (klass->get_lag != NULL)
     return klass->get_lag (self);
   if (priv->bus == NULL || klass->get_queued (self) == 0)
     return 0;
-  return headway_bus_get_last_id (priv->bus) - priv->last_delivered_id;
+  last_id = headway_bus_get_last_id (priv->bus);
+  /* Who has read nothing yet has come late; a cursor of another life of the bus says nothing. */
+  return last_id - (priv->last_delivered_id <= last_id ? MAX (priv->last_delivered_id, priv->joined_id) : priv->joined_id);
 }
 
 guint64

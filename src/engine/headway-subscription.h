@@ -53,6 +53,7 @@ typedef struct
   guint64 bytes; /* cost of what waits */
   guint64 starved[HEADWAY_N_PRINCIPAL_CLASSES];
   guint64 losses[HEADWAY_N_GAP_REASONS][HEADWAY_N_PRINCIPAL_CLASSES];
+  guint64 shared_losses[HEADWAY_N_PRINCIPAL_CLASSES]; /* of those by count: in the queue that many principals share */
 } HeadwayRouteStats;
 
 void headway_subscribe_options_init (HeadwaySubscribeOptions *options);

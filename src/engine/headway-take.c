@@ -50,6 +50,8 @@ headway_take_add_notice (HeadwayTake *self, const HeadwayNotice *notice)
 {
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self->subscription);
 
+  if (notice->kind == HEADWAY_NOTICE_RESYNC)
+    headway_subscription_count (self->subscription, HEADWAY_METRIC_RESYNCS + (guint) notice->resync.reason, 1);
   headway_take_add_synthetic (self, headway_notice_to_event (notice, priv->last_delivered_id,
                                                              headway_bus_get_system (priv->bus), self->now));
 }
@@ -60,5 +62,6 @@ headway_take_add_gap (HeadwayTake *self, const HeadwayGap *gap)
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self->subscription);
 
   priv->gaps_told++;
+  headway_subscription_count (self->subscription, HEADWAY_METRIC_GAPS_DELIVERED + (guint) priv->subscriber, 1);
   headway_take_add_synthetic (self, headway_gap_to_event (gap, headway_bus_get_system (priv->bus), self->now));
 }
