@@ -37,6 +37,7 @@ struct _HeadwayDBusBusImpl
   HeadwayDBusContext *context; /* owned */
   HeadwayBus *bus;             /* owned */
   char *path;                  /* owned */
+  HeadwayGateTable *gates;     /* owned: of subscriptions to this bus, by unique name */
   GQueue fetches;              /* HeadwayDBusFetch (borrowed) */
 };
 
@@ -51,9 +52,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusBusImpl,
 static const char *const later[] = {
   "OpenPublisher",
   "RegisterHandler",
-  "OpenGate",
-  "RetireGate",
-  "SwapGates",
   NULL,
 };
 
@@ -65,6 +63,7 @@ headway_dbus_bus_impl_new (HeadwayDBusContext *context, HeadwayBus *bus)
   self->context = headway_dbus_context_ref (context);
   self->bus = g_object_ref (bus);
   self->path = headway_dbus_path_of_bus (headway_bus_get_name (bus));
+  self->gates = headway_gate_table_new ();
   return self;
 }
 
@@ -112,7 +111,9 @@ handle_subscribe (HeadwayDBusBus *object,
 {
   HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
 
-  headway_dbus_subscribe (self->context, self->bus, self->path, invocation, patterns, options);
+  const HeadwayDBusSubscribeTarget target = { self->context, self->bus, self->path, self->gates };
+
+  headway_dbus_subscribe (&target, invocation, patterns, options);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
@@ -130,6 +131,16 @@ handle_fetch (HeadwayDBusBus *object,
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
+static void
+report_unauthorized (HeadwayDBusBusImpl *self, HeadwayDBusPeer *peer)
+{
+  const HeadwayCaller *caller = &peer->caller;
+
+  headway_bus_table_add_security (self->context->table, HEADWAY_SECURITY_NOT_AUTHORIZED, headway_bus_get_name (self->bus),
+                                  caller->uid, caller->principal != NULL ? headway_principal_get_name (caller->principal) : NULL,
+                                  headway_clock_now ());
+}
+
 static gboolean
 handle_list_subscriptions (HeadwayDBusBus *object, GDBusMethodInvocation *invocation)
 {
@@ -137,9 +148,12 @@ handle_list_subscriptions (HeadwayDBusBus *object, GDBusMethodInvocation *invoca
   HeadwayDBusPeer *peer = headway_dbus_peers_get (self->context->peers, invocation);
 
   if (!peer->caller.is_administrator)
-    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NOT_AUTHORIZED,
-                               "user %u may not list subscriptions, only the user of headwayd and root may",
-                               peer->caller.uid);
+    {
+      report_unauthorized (self, peer);
+      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NOT_AUTHORIZED,
+                                 "user %u may not list subscriptions, only the user of headwayd and root may",
+                                 peer->caller.uid);
+    }
   else
     headway_dbus_bus_complete_list_subscriptions (object, invocation, headway_dbus_listing_new (self->bus));
   return G_DBUS_METHOD_INVOCATION_HANDLED;
@@ -152,6 +166,65 @@ answer_closed (HeadwayDBusBusImpl *self, GDBusMethodInvocation *invocation)
     return FALSE;
   headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "bus \"%s\" is closed", headway_bus_get_name (self->bus));
   return TRUE;
+}
+
+/* Returns: (transfer none) (nullable): NULL: the call is answered. */
+static HeadwayGate *
+find_gate (HeadwayDBusBusImpl *self, GDBusMethodInvocation *invocation, const char *name)
+{
+  GError *error = NULL;
+  HeadwayGate *gate;
+
+  if (answer_closed (self, invocation))
+    return NULL;
+  gate = headway_gate_table_lookup (self->gates, g_dbus_method_invocation_get_sender (invocation), name, &error);
+  if (gate == NULL)
+    headway_dbus_error_answer (invocation, error);
+  return gate;
+}
+
+static gboolean
+handle_open_gate (HeadwayDBusBus *object, GDBusMethodInvocation *invocation, const char *name)
+{
+  HeadwayGate *gate = find_gate (HEADWAY_DBUS_BUS_IMPL (object), invocation, name);
+  GError *error = NULL;
+
+  if (gate == NULL)
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  if (headway_gate_open (gate, &error))
+    headway_dbus_bus_complete_open_gate (object, invocation);
+  else
+    headway_dbus_error_answer (invocation, error);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_retire_gate (HeadwayDBusBus *object, GDBusMethodInvocation *invocation, const char *name)
+{
+  HeadwayGate *gate = find_gate (HEADWAY_DBUS_BUS_IMPL (object), invocation, name);
+
+  if (gate == NULL)
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  headway_gate_retire (gate);
+  headway_dbus_bus_complete_retire_gate (object, invocation);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_swap_gates (HeadwayDBusBus *object, GDBusMethodInvocation *invocation, const char *retire, const char *open)
+{
+  HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
+  HeadwayGate *from = find_gate (self, invocation, retire);
+  HeadwayGate *to = from != NULL ? find_gate (self, invocation, open) : NULL;
+  GError *error = NULL;
+
+  if (to == NULL)
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  if (headway_gate_swap (from, to, &error))
+    headway_dbus_bus_complete_swap_gates (object, invocation);
+  else
+    headway_dbus_error_answer (invocation, error);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
 static gboolean
@@ -178,6 +251,7 @@ handle_close (HeadwayDBusBus *object, GDBusMethodInvocation *invocation)
 
   if (!headway_caller_may_close (&peer->caller, headway_bus_get_creator (self->bus)))
     {
+      report_unauthorized (self, peer);
       headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NOT_AUTHORIZED,
                                  "user %u may not close bus \"%s\", only its creator and administrators may",
                                  peer->caller.uid, headway_bus_get_name (self->bus));
@@ -198,6 +272,9 @@ bus_iface_init (HeadwayDBusBusIface *iface)
   iface->handle_subscribe = handle_subscribe;
   iface->handle_fetch = handle_fetch;
   iface->handle_list_subscriptions = handle_list_subscriptions;
+  iface->handle_open_gate = handle_open_gate;
+  iface->handle_retire_gate = handle_retire_gate;
+  iface->handle_swap_gates = handle_swap_gates;
   iface->handle_set_snapshot = handle_set_snapshot;
   iface->handle_close = handle_close;
 }
@@ -326,6 +403,7 @@ headway_dbus_bus_impl_finalize (GObject *object)
   headway_dbus_bus_impl_end_fetches (self);
   g_object_unref (self->bus);
   headway_dbus_context_unref (self->context);
+  headway_gate_table_free (self->gates);
   g_free (self->path);
   G_OBJECT_CLASS (headway_dbus_bus_impl_parent_class)->finalize (object);
 }

@@ -19,22 +19,28 @@ mode_name (HeadwayMode mode)
     }
 }
 
-/* Ids between what was read and the head of the bus. Who has nothing waiting has read all that was
- * for him, whatever his last id is; who has read nothing yet may have come late. */
-static guint64
-lag_of (HeadwayBus *bus, HeadwaySubscription *subscription)
-{
-  guint64 read_id = headway_subscription_get_last_delivered_id (subscription);
-  guint64 last_id = headway_bus_get_last_id (bus);
-  guint64 queued = headway_subscription_get_queued (subscription);
+/* The heaviest principals of each subscription: ListPrincipals() tells the others. */
+#define PRINCIPALS_OF_ONE 32
 
-  if (!headway_subscription_is_ready (subscription))
-    return 0;
-  return read_id > 0 && read_id <= last_id ? last_id - read_id : queued;
+GVariant *
+headway_dbus_listing_new_principals (HeadwaySubscription *subscription, guint maximum)
+{
+  g_autoptr (GArray) stats = headway_subscription_list_principals (subscription);
+  GVariantBuilder builder;
+
+  g_variant_builder_init (&builder, G_VARIANT_TYPE ("a(suttt)"));
+  for (guint i = 0; i < MIN (stats->len, maximum); i++)
+    {
+      const HeadwayPrincipalStat *stat = &g_array_index (stats, HeadwayPrincipalStat, i);
+
+      g_variant_builder_add (&builder, "(suttt)", headway_principal_get_name (stat->principal), stat->events, stat->bytes,
+                             stat->lost, stat->oldest_id);
+    }
+  return g_variant_builder_end (&builder);
 }
 
 static GVariant *
-new_entry (HeadwayBus *bus, HeadwaySubscription *subscription)
+new_entry (HeadwaySubscription *subscription)
 {
   const char *const *patterns = headway_filter_get_patterns (headway_subscription_get_filter (subscription));
   GVariantBuilder builder;
@@ -48,8 +54,9 @@ new_entry (HeadwayBus *bus, HeadwaySubscription *subscription)
   g_variant_builder_add (&builder, "{sv}", "queued", g_variant_new_uint32 (headway_subscription_get_queued (subscription)));
   g_variant_builder_add (&builder, "{sv}", "queued-bytes", g_variant_new_uint64 (headway_subscription_get_queued_bytes (subscription)));
   g_variant_builder_add (&builder, "{sv}", "dropped", g_variant_new_uint64 (headway_subscription_get_dropped (subscription)));
-  g_variant_builder_add (&builder, "{sv}", "lag", g_variant_new_uint64 (lag_of (bus, subscription)));
-  g_variant_builder_add (&builder, "{sv}", "principals", g_variant_new_array (G_VARIANT_TYPE ("(suttt)"), NULL, 0));
+  g_variant_builder_add (&builder, "{sv}", "lag", g_variant_new_uint64 (headway_subscription_get_lag (subscription)));
+  g_variant_builder_add (&builder, "{sv}", "principals",
+                         headway_dbus_listing_new_principals (subscription, PRINCIPALS_OF_ONE));
   return g_variant_builder_end (&builder);
 }
 
@@ -63,7 +70,7 @@ headway_dbus_listing_new (HeadwayBus *bus)
   g_variant_builder_init (&builder, G_VARIANT_TYPE ("aa{sv}"));
   for (guint i = 0; i < subscriptions->len; i++)
     {
-      g_autoptr (GVariant) entry = g_variant_ref_sink (new_entry (bus, g_ptr_array_index (subscriptions, i)));
+      g_autoptr (GVariant) entry = g_variant_ref_sink (new_entry (g_ptr_array_index (subscriptions, i)));
 
       bytes += g_variant_get_size (entry);
       if (bytes > HEADWAY_REPLY_BYTES)

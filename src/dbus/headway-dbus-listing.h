@@ -11,4 +11,8 @@ G_BEGIN_DECLS
  * most HEADWAY_REPLY_BYTES. Returns: (transfer floating). */
 GVariant *headway_dbus_listing_new (HeadwayBus *bus);
 
+/* Who fills @subscription, the heaviest first, at most @maximum: an `a(suttt)` as ListPrincipals() tells
+ * it. Returns: (transfer floating). */
+GVariant *headway_dbus_listing_new_principals (HeadwaySubscription *subscription, guint maximum);
+
 G_END_DECLS

@@ -265,6 +265,14 @@ headway_dbus_peers_get (HeadwayDBusPeers *self, GDBusMethodInvocation *invocatio
   return entry->peer;
 }
 
+guint32
+headway_dbus_peers_get_uid (HeadwayDBusPeers *self, const char *name)
+{
+  Entry *entry = name != NULL ? g_hash_table_lookup (self->entries, name) : NULL;
+
+  return entry != NULL ? entry->peer->caller.uid : HEADWAY_UID_NOBODY;
+}
+
 gboolean
 headway_dbus_peers_is_idle (HeadwayDBusPeers *self)
 {

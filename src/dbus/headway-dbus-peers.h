@@ -42,6 +42,9 @@ void headway_dbus_peers_admit (HeadwayDBusPeers *self,
 /* The peer that sent @invocation, which was admitted. (transfer none), never NULL. */
 HeadwayDBusPeer *headway_dbus_peers_get (HeadwayDBusPeers *self, GDBusMethodInvocation *invocation);
 
+/* The uid behind @name, (nullable), if that is known already; else HEADWAY_UID_NOBODY. */
+guint32 headway_dbus_peers_get_uid (HeadwayDBusPeers *self, const char *name);
+
 /* TRUE if no peer has anything here. */
 gboolean headway_dbus_peers_is_idle (HeadwayDBusPeers *self);
 /* How many peers are remembered. */

@@ -4,8 +4,10 @@
 #include "dbus/headway-dbus-subscription.h"
 
 #include "dbus/headway-dbus-error.h"
+#include "dbus/headway-dbus-listing.h"
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-receive.h"
+#include "wire/headway-clock.h"
 #include "wire/headway-variant.h"
 
 enum
@@ -41,7 +43,6 @@ struct _HeadwayDBusSubscriptionImpl
   char *bus_path;                    /* owned */
   Reader reader;
   HeadwayDBusReceive *receive; /* owned, nullable: the call that is pending */
-  guint64 lagged_told;
   guint linger;
   gboolean is_retired;
 };
@@ -59,7 +60,6 @@ static const char *const later[] = {
   "StartSignals",
   "StopSignals",
   "Acknowledge",
-  "ListPrincipals",
   NULL,
 };
 
@@ -273,11 +273,19 @@ static gboolean
 handle_drain_lagged (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
 {
   HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
-  guint64 dropped = headway_subscription_get_dropped (self->subscription);
-  guint64 lagged = dropped - self->lagged_told;
 
-  self->lagged_told = dropped;
-  headway_dbus_subscription_complete_drain_lagged (object, invocation, lagged);
+  headway_dbus_subscription_complete_drain_lagged (object, invocation, headway_subscription_drain_lagged (self->subscription));
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_list_principals (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+
+  headway_dbus_subscription_complete_list_principals (object, invocation,
+                                                      headway_dbus_listing_new_principals (self->subscription,
+                                                                                           HEADWAY_PRINCIPALS_LISTED));
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
@@ -295,6 +303,7 @@ subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
   iface->handle_receive = handle_receive;
   iface->handle_drain = handle_drain;
   iface->handle_drain_lagged = handle_drain_lagged;
+  iface->handle_list_principals = handle_list_principals;
   iface->handle_close = handle_close;
 }
 
@@ -303,8 +312,13 @@ subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
 static gboolean
 check_owner (HeadwayDBusSubscriptionImpl *self, const char *sender, GError **error)
 {
+  HeadwayDBusContext *context = self->context;
+  HeadwayBus *bus = headway_subscription_get_bus (self->subscription);
+
   if (g_strcmp0 (sender, self->owner->name) == 0)
     return TRUE;
+  headway_bus_table_add_security (context->table, HEADWAY_SECURITY_NOT_OWNER, headway_bus_get_name (bus),
+                                  headway_dbus_peers_get_uid (context->peers, sender), NULL, headway_clock_now ());
   g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_OWNER, "subscription %u does not belong to connection %s",
                headway_subscription_get_number (self->subscription), sender != NULL ? sender : "without a name");
   return FALSE;
@@ -416,7 +430,7 @@ headway_dbus_subscription_impl_get_property (GObject *object, guint id, GValue *
       g_value_set_uint64 (value, headway_subscription_get_dropped (subscription));
       break;
     case PROP_ACTIVE_PRINCIPALS:
-      g_value_set_uint (value, 0);
+      g_value_set_uint (value, headway_subscription_get_active_principals (subscription));
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);

@@ -23,6 +23,8 @@ static const char test_xml[] =
   "<method name='StallIds'><arg type='b' direction='in'/></method>"
   "<method name='RefuseIds'/>"
   "<method name='SetRates'><arg type='t' direction='in'/><arg type='t' direction='in'/></method>"
+  "<method name='SetRoute'><arg type='u' direction='in'/><arg type='u' direction='in'/>"
+  "<arg type='u' direction='in'/><arg type='u' direction='in'/></method>"
   "<method name='SetHttpUris'><arg type='as' direction='in'/></method>"
   "</interface></node>";
 
@@ -209,6 +211,12 @@ run_test_method (Server *self, const char *method, GVariant *parameters)
     {
       HeadwayLimits *limits = headway_bus_table_get_limits (self->table);
       g_variant_get (parameters, "(tt)", &limits->principal_bytes_per_second, &limits->principal_events_per_second);
+    }
+  else if (g_str_equal (method, "SetRoute"))
+    {
+      HeadwayLimits *limits = headway_bus_table_get_limits (self->table);
+      g_variant_get (parameters, "(uuuu)", &limits->route_quantum_bytes, &limits->route_principal_messages,
+                     &limits->route_messages, &limits->route_principals);
     }
   else if (g_str_equal (method, "RefuseIds"))
     test_store_refuse (self->store);
