@@ -157,9 +157,10 @@ on_frame (const HeadwayCliSseFrame *frame,
   g_autofree char *principal = dup_member_string (envelope, "principal");
   g_autofree char *data = dup_member_text (envelope, "data");
   g_autofree char *meta = dup_member_text (envelope, "_meta");
+  gboolean is_routed = g_strcmp0 (self->options->mode, "routed") == 0;
   const HeadwayCliEvent event = {
     .id = parse_id (*seq != '\0' ? seq : id),
-    .resume_id = frame->id != NULL ? parse_id (frame->id) : parse_id (id),
+    .resume_id = frame->id != NULL || is_routed ? parse_id (frame->id) : parse_id (id),
     .topic = topic,
     .type = *type != '\0' ? type : frame->event,
     .principal = principal,

@@ -40,6 +40,23 @@ headway_cli_event_get_data_uint64 (const HeadwayCliEvent *event,
 }
 
 /**
+ * headway_cli_event_is_data_true:
+ * @event: an event
+ * @name: a member of its data
+ *
+ * Returns: whether it is there and true
+ */
+gboolean
+headway_cli_event_is_data_true (const HeadwayCliEvent *event,
+                                const char *name)
+{
+  HeadwayCliSlice value;
+
+  return headway_cli_json_get_member ((HeadwayCliSlice){ event->data, strlen (event->data) }, name, &value) &&
+         value.length == 4 && memcmp (value.text, "true", 4) == 0;
+}
+
+/**
  * headway_cli_event_dup_data_string:
  * @event: an event
  * @name: a member of its data

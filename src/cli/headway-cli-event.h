@@ -16,7 +16,7 @@ G_BEGIN_DECLS
 typedef struct
 {
   guint64 id;        /* 0: synthetic */
-  guint64 resume_id; /* where to go on behind it; the id in `stream` mode; 0: unknown */
+  guint64 resume_id; /* where to go on behind it; below the id only in mode `routed`; 0: unknown */
   const char *topic; /* "" where it has none of its own */
   const char *type;
   const char *principal;    /* "": the system */
@@ -31,6 +31,8 @@ gboolean headway_cli_event_is_type (const HeadwayCliEvent *event,
                                     const char *type);
 guint64 headway_cli_event_get_data_uint64 (const HeadwayCliEvent *event,
                                            const char *name);
+gboolean headway_cli_event_is_data_true (const HeadwayCliEvent *event,
+                                         const char *name);
 char *headway_cli_event_dup_data_string (const HeadwayCliEvent *event,
                                          const char *name);
 

@@ -25,8 +25,10 @@ append_envelope (GString *out,
                  const HeadwayCliEvent *event)
 {
   g_string_append_c (out, '{');
-  if (event->id != 0)
-    g_string_append_printf (out, "\"id\":%" G_GUINT64_FORMAT ",", event->id);
+  if (event->id != 0 && event->resume_id != 0)
+    g_string_append_printf (out, "\"id\":%" G_GUINT64_FORMAT ",", event->resume_id);
+  if (event->id != 0 && event->resume_id != event->id)
+    g_string_append_printf (out, "\"seq\":%" G_GUINT64_FORMAT ",", event->id);
   g_string_append (out, "\"v\":1");
   append_member (out, "type", event->type);
   g_string_append (out, ",\"data\":");
@@ -48,7 +50,8 @@ append_envelope (GString *out,
  * @out: text to append to
  * @event: an event
  *
- * Appends the envelope of http-api.md and a line end. Data and `_meta` go through byte for
+ * Appends the envelope of http-api.md and a line end. As there, `id` is where to go on behind
+ * @event, and `seq` its own id where that is another. Data and `_meta` go through byte for
  * byte, except that a line end between tokens becomes a blank, so that it is one line.
  */
 void
@@ -138,13 +141,48 @@ describe_resync (const HeadwayCliEvent *event)
                           NUMBER (event, "lastDeliveredId"), NUMBER (event, "earliestAvailableId"), reason);
 }
 
+/* @reason, and what it means where we know it. */
+static char *
+describe_reason (const char *reason)
+{
+  const struct
+  {
+    const char *reason;
+    const char *meaning; /* marked for translation */
+  } meanings[] = {
+    { "budget", N_ ("too many bytes waited") },
+    { "count_cap", N_ ("too many events waited") },
+    { "oversize", N_ ("larger than this reader takes") },
+    { "lagged", N_ ("this reader was too slow") },
+    { "full", N_ ("the queue was full") },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (meanings); i++)
+    {
+      if (g_str_equal (meanings[i].reason, reason))
+        return g_strdup_printf ("%s: %s", reason, _ (meanings[i].meaning));
+    }
+  return g_strdup (reason);
+}
+
 static char *
 describe_gap (const HeadwayCliEvent *event)
 {
-  g_autofree char *reason = headway_cli_event_dup_data_string (event, "reason");
+  g_autofree char *word = headway_cli_event_dup_data_string (event, "reason");
+  g_autofree char *reason = describe_reason (word);
+  g_autofree char *principal = headway_cli_event_dup_data_string (event, "principal");
+  guint64 n_lost = headway_cli_event_get_data_uint64 (event, "count");
+  gulong number = (gulong) MIN (n_lost, G_MAXULONG);
 
-  return g_strdup_printf (_ ("%s events lost between %s and %s (%s)"),
-                          NUMBER (event, "count"), NUMBER (event, "firstId"), NUMBER (event, "lastId"), reason);
+  /* A filtered reader that lagged knows no more than this (decisions.md 33). */
+  if (headway_cli_event_is_data_true (event, "filtered"))
+    return g_strdup_printf (g_dngettext (GETTEXT_PACKAGE, "at most %s event lost between %s and %s (%s)", "at most %s events lost between %s and %s (%s)", number),
+                            HEADWAY_CLI_NUMBER (n_lost), NUMBER (event, "firstId"), NUMBER (event, "lastId"), reason);
+  if (!g_str_equal (principal, "?"))
+    return g_strdup_printf (g_dngettext (GETTEXT_PACKAGE, "%s event of %s lost between %s and %s (%s)", "%s events of %s lost between %s and %s (%s)", number),
+                            HEADWAY_CLI_NUMBER (n_lost), principal, NUMBER (event, "firstId"), NUMBER (event, "lastId"), reason);
+  return g_strdup_printf (g_dngettext (GETTEXT_PACKAGE, "%s event lost between %s and %s (%s)", "%s events lost between %s and %s (%s)", number),
+                          HEADWAY_CLI_NUMBER (n_lost), NUMBER (event, "firstId"), NUMBER (event, "lastId"), reason);
 }
 
 static char *

@@ -5,8 +5,12 @@
  * A source opens the stream at headway_cli_reader_get_cursor(), says so with _opened(), hands
  * over events with _take(), and asks for more only from within the answer of _flush(): so
  * nothing piles up here when standard output is slow. When its stream ends it asks _end()
- * whether that is all; if not, it opens the next one behind the cursor. Ids never go backwards
- * over a restart of the daemon, so an id that is not above the last printed one was printed.
+ * whether that is all; if not, it opens the next one behind the cursor.
+ *
+ * Ids never go backwards over a restart of the daemon. In mode `routed` events come out of
+ * order; the cursor is then the low-water mark, all up to it having been printed or told as lost.
+ * Behind a break the daemon sends everything above it once more: what was printed of that is
+ * remembered by its own ids.
  */
 #include "config.h"
 
@@ -14,6 +18,7 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-printer.h"
+#include "cli/headway-cli-seen.h"
 #include "cli/headway-cli-text.h"
 
 #include <errno.h>
@@ -23,13 +28,18 @@
 
 #define FIRST_DELAY_MS 100
 
+/* Eight times what may wait in a routed subscription by default. */
+#define SEEN_MAX (8 * 65536)
+
 struct _HeadwayCliReader
 {
   const HeadwayCliSubOptions *options; /* borrowed, outlives self */
   GMainLoop *loop;                     /* owned */
   HeadwayCliOutput *output;            /* owned */
   char *epoch;                         /* owned, nullable */
-  guint64 last_printed;                /* 0: nothing yet */
+  guint64 highest;                     /* id printed; 0: nothing yet */
+  guint64 floor;                       /* up to here all was printed before this stream */
+  HeadwayCliSeen *seen;                /* owned: ids printed above the cursor */
   guint64 cursor;
   gboolean has_cursor;
   guint64 n_printed;
@@ -123,6 +133,7 @@ headway_cli_reader_new (const HeadwayCliSubOptions *options)
   self->loop = g_main_loop_new (NULL, FALSE);
   self->output = headway_cli_output_new (STDOUT_FILENO);
   self->epoch = g_strdup (options->epoch);
+  self->seen = headway_cli_seen_new (SEEN_MAX);
   self->has_cursor = options->after_text != NULL;
   self->cursor = options->after;
   self->colour = isatty (STDOUT_FILENO) && (no_colour == NULL || *no_colour == '\0');
@@ -149,6 +160,7 @@ headway_cli_reader_free (HeadwayCliReader *self)
   g_clear_handle_id (&self->terminate_source, g_source_remove);
   g_clear_pointer (&self->output, headway_cli_output_free);
   g_clear_pointer (&self->loop, g_main_loop_unref);
+  g_clear_pointer (&self->seen, headway_cli_seen_free);
   g_free (self->epoch);
   g_free (self);
 }
@@ -189,10 +201,11 @@ headway_cli_reader_opened (HeadwayCliReader *self,
       g_free (self->epoch);
       self->epoch = g_strdup (epoch);
     }
-  if (has_last_id && last_id < self->last_printed)
+  if (has_last_id && last_id < self->highest)
     {
       headway_cli_say (_ ("the ids of this bus have started anew: its last one is %s"), HEADWAY_CLI_NUMBER (last_id));
-      self->last_printed = 0;
+      self->highest = 0;
+      headway_cli_seen_clear (self->seen);
     }
   if (has_last_id && !self->has_cursor)
     {
@@ -201,6 +214,7 @@ headway_cli_reader_opened (HeadwayCliReader *self,
     }
   if (self->was_opened && self->has_cursor && self->is_waiting)
     headway_cli_say (_ ("resumed behind %s"), HEADWAY_CLI_NUMBER (self->cursor));
+  self->floor = self->highest > 0 ? self->cursor : 0;
   self->was_opened = TRUE;
   self->is_waiting = FALSE;
   self->evicted = FALSE;
@@ -232,6 +246,26 @@ is_enough (HeadwayCliReader *self)
   return self->options->count > 0 && self->n_printed >= self->options->count;
 }
 
+static gboolean
+was_printed (HeadwayCliReader *self,
+             guint64 id)
+{
+  return id <= self->floor || headway_cli_seen_contains (self->seen, id);
+}
+
+static void
+remember (HeadwayCliReader *self,
+          const HeadwayCliEvent *event)
+{
+  self->highest = MAX (self->highest, event->id);
+  headway_cli_seen_add (self->seen, event->id);
+  if (event->resume_id == 0)
+    return; /* nothing can be said yet: the very first event of the bus still waits */
+  self->cursor = event->resume_id;
+  self->has_cursor = TRUE;
+  headway_cli_seen_forget_up_to (self->seen, self->cursor);
+}
+
 /**
  * headway_cli_reader_take:
  * @self: a reader
@@ -252,15 +286,13 @@ headway_cli_reader_take (HeadwayCliReader *self,
       take_notice (self, event);
       return;
     }
-  if (event->id <= self->last_printed)
+  if (was_printed (self, event->id))
     return;
   if (self->options->json)
     headway_cli_printer_append_json (buffer, event);
   else
     headway_cli_printer_append_readable (buffer, event, self->colour);
-  self->last_printed = event->id;
-  self->cursor = event->resume_id;
-  self->has_cursor = TRUE;
+  remember (self, event);
   self->n_printed++;
   self->delay_ms = FIRST_DELAY_MS;
   self->closed = headway_cli_event_is_type (event, "session_closed");
@@ -325,7 +357,7 @@ headway_cli_reader_end (HeadwayCliReader *self)
     }
   if (self->evicted)
     {
-      self->cursor = self->last_printed > 0 ? self->cursor : MAX (self->evicted_behind, self->cursor);
+      self->cursor = self->highest > 0 ? self->cursor : MAX (self->evicted_behind, self->cursor);
       headway_cli_say (_ ("evicted by the daemon; going on behind %s"), HEADWAY_CLI_NUMBER (self->cursor));
     }
   return FALSE;

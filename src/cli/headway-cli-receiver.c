@@ -209,6 +209,7 @@ take_events (HeadwayCliReceiver *self,
              GVariant *reply)
 {
   g_autoptr (GVariantIter) events = NULL;
+  gboolean is_routed = g_strcmp0 (self->options->mode, "routed") == 0;
   HeadwayCliEvent event = { 0 };
   GVariant *extra;
 
@@ -217,7 +218,7 @@ take_events (HeadwayCliReceiver *self,
     {
       event.client = NULL;
       event.meta = NULL;
-      event.resume_id = event.id;
+      event.resume_id = is_routed ? 0 : event.id;
       g_variant_lookup (extra, "client", "&s", &event.client);
       g_variant_lookup (extra, "meta", "&s", &event.meta);
       g_variant_lookup (extra, "resume-id", "t", &event.resume_id);

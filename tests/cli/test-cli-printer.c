@@ -45,7 +45,7 @@ test_full_envelope (void)
 {
   HeadwayCliEvent event = sample ();
 
-  event.id = G_GUINT64_CONSTANT (9007199254740991);
+  event.id = event.resume_id = G_GUINT64_CONSTANT (9007199254740991);
   event.topic = "a.\"b\\";
   event.type = "message";
   event.principal = "agent:x";
@@ -68,6 +68,18 @@ test_synthetic_has_no_id (void)
   event.type = "replay_complete";
   event.data = "{\"replayedCount\":0}";
   assert_json (&event, "{\"v\":1,\"type\":\"replay_complete\",\"data\":{\"replayedCount\":0},\"_meta\":{\"serverTimestamp\":1}}\n");
+}
+
+static void
+test_routed_envelope_says_where_to_go_on (void)
+{
+  HeadwayCliEvent event = sample ();
+
+  event.id = 7;
+  event.resume_id = 3;
+  assert_json (&event, "{\"id\":3,\"seq\":7,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n");
+  event.resume_id = 0;
+  assert_json (&event, "{\"seq\":7,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n");
 }
 
 static void
@@ -151,7 +163,10 @@ test_notices (void)
   assert_notice ("state_resync_required", "{\"reason\":\"ring_evicted\",\"lastDeliveredId\":5,\"earliestAvailableId\":9}", "events may be missing between 5 and 9 (ring_evicted)");
   assert_notice ("replay_complete", "{\"replayedCount\":3}", "3 older events replayed, live from here");
   assert_notice ("client_evicted", "{\"reason\":\"queue_overflow\"}", "this reader was too slow (queue_overflow)");
-  assert_notice ("gap", "{\"reason\":\"budget\",\"count\":2,\"firstId\":3,\"lastId\":7}", "2 events lost between 3 and 7 (budget)");
+  assert_notice ("gap", "{\"reason\":\"budget\",\"count\":2,\"firstId\":3,\"lastId\":7}", "2 events lost between 3 and 7 (budget: too many bytes waited)");
+  assert_notice ("gap", "{\"reason\":\"oversize\",\"principal\":\"agent:a\",\"count\":1,\"firstId\":3,\"lastId\":3}", "1 event of agent:a lost between 3 and 3 (oversize: larger than this reader takes)");
+  assert_notice ("gap", "{\"reason\":\"lagged\",\"count\":9,\"firstId\":3,\"lastId\":11,\"filtered\":true}", "at most 9 events lost between 3 and 11 (lagged: this reader was too slow)");
+  assert_notice ("gap", "{\"reason\":\"new\",\"count\":2,\"firstId\":3,\"lastId\":7,\"filtered\":false}", "2 events lost between 3 and 7 (new)");
   assert_notice ("gap", "not json", "0 events lost between 0 and 0 (?)");
   assert_notice ("new_kind", "{}", "new_kind: {}");
 }
@@ -200,6 +215,7 @@ main (int argc,
   g_test_add_func ("/cli/printer/golden-envelope", test_golden_envelope);
   g_test_add_func ("/cli/printer/full-envelope", test_full_envelope);
   g_test_add_func ("/cli/printer/synthetic-has-no-id", test_synthetic_has_no_id);
+  g_test_add_func ("/cli/printer/routed-envelope-says-where-to-go-on", test_routed_envelope_says_where_to_go_on);
   g_test_add_func ("/cli/printer/daemons-envelope-is-one-line", test_daemons_envelope_is_one_line);
   g_test_add_func ("/cli/printer/readable-line", test_readable_line);
   g_test_add_func ("/cli/printer/events-cannot-control-the-terminal", test_events_cannot_control_the_terminal);
