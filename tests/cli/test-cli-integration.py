@@ -6,6 +6,7 @@ Each test has a message bus, a state directory and a daemon of its own. Environm
 HEADWAY, HEADWAYD: the programs. HEADWAY_TEST_VERBOSE: pass the daemon's output through.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -24,6 +25,9 @@ import tap  # noqa: E402
 
 HEADWAY = os.environ["HEADWAY"]
 HEADWAYD = os.environ["HEADWAYD"]
+spec = importlib.util.spec_from_file_location("prometheus", os.path.join(os.path.dirname(__file__), "../wire/check-prometheus.py"))
+prometheus = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(prometheus)
 PATIENCE = 20  # seconds until something that must happen counts as missing
 
 
@@ -142,7 +146,8 @@ class Case(unittest.TestCase):
         if isinstance(stdin, str):
             stdin = stdin.encode()
         done = subprocess.run(command, env=self.env, input=stdin, capture_output=True, timeout=60, check=False)
-        self.assertEqual(done.returncode, status, done)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done)
         return done.stdout.decode(), done.stderr.decode()
 
     def subscribe(self, *arguments):
@@ -427,6 +432,18 @@ class Commands(Case):
         self.run_headway("create", "demo", "--channel-capacity=64")
         self.check_gaps(self.stopped_reader("--mode=broadcast", "--json"), ["lagged"])
 
+    def test_metrics(self):
+        for number, principal in enumerate(("agent:\u00e4\"x", "agent:b")):
+            self.run_headway("pub", "demo", "hostile.topic", str(number), f"--principal={principal}", status=None)
+        text = self.run_headway("metrics")[0]
+        self.assertEqual(list(prometheus.problems(text.encode())), [])
+        self.assertRegex(text, r'(?m)^headway_events_published_total\{kind="event"\} [12]$')
+        self.assertRegex(text, r'(?m)^headway_route_drops_total\{subscriber="sse",principal_class="user",reason="budget"\} 0$')
+        self.assertNotIn("hostile", text)
+        other = self.run_headway("metrics", f"--http={self.unix_url}", plain=True)[0]
+        names = [[line.split(" ")[0] for line in each.splitlines() if not line.startswith("#")] for each in (text, other)]
+        self.assertEqual(*names)
+
     def test_scope(self):
         self.run_headway("create", "demo")
         one = self.subscribe("demo", "--mode=routed", "--scope=agent:a", "--json", "--count=2")
@@ -608,7 +625,7 @@ class Alone(Case):
         pass
 
     def test_daemon_is_not_there(self):
-        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["token"], ["create", "b"], ["close", "b"]):
+        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["token"], ["create", "b"], ["close", "b"], ["metrics"]):
             self.assertIn("headwayd is not running", self.run_headway(*arguments, status=1)[1])
 
 
