@@ -10,6 +10,7 @@
 #include "http/headway-http-output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <glib-unix.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -196,10 +197,19 @@ headway_http_connection_get_phase (HeadwayHttpConnection *self)
   return self->phase;
 }
 
+/* Nobody is there any more to read an answer: a peer that has only closed its side to write still is. */
+static gboolean
+is_cut (int fd)
+{
+  struct pollfd watched = { .fd = fd };
+
+  return poll (&watched, 1, 0) > 0 && (watched.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 gboolean
 headway_http_connection_is_late (HeadwayHttpConnection *self, gint64 now_us)
 {
-  return self->deadline_us > 0 && now_us >= self->deadline_us;
+  return (self->deadline_us > 0 && now_us >= self->deadline_us) || (self->is_held && self->fd >= 0 && is_cut (self->fd));
 }
 
 guint

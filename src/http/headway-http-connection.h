@@ -62,7 +62,7 @@ void headway_http_connection_set_phase (HeadwayHttpConnection *self, HeadwayHttp
 HeadwayHttpPhase headway_http_connection_get_phase (HeadwayHttpConnection *self);
 /* The header block has been read; begins the phase of the body. */
 void headway_http_connection_begin_body (HeadwayHttpConnection *self, gboolean is_chunked);
-/* TRUE once the timer of the phase has run out at @now_us. */
+/* TRUE once the timer of the phase has run out at @now_us, or the peer has gone while it is held. */
 gboolean headway_http_connection_is_late (HeadwayHttpConnection *self, gint64 now_us);
 /* The status for a header block that libsoup does not get to see: too large, or not to be trusted;
  * 0: none. */

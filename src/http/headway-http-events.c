@@ -17,13 +17,15 @@
 typedef struct
 {
   HeadwaySubscribeOptions options;
-  HeadwayFilter *filter; /* owned, nullable */
+  HeadwayFilter *filter;   /* owned, nullable */
+  HeadwayPrincipal *scope; /* owned, nullable */
 } StreamQuery;
 
 static void
 stream_query_clear (StreamQuery *self)
 {
   g_clear_pointer (&self->filter, headway_filter_unref);
+  g_clear_pointer (&self->scope, headway_principal_unref);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (StreamQuery, stream_query_clear)
@@ -115,46 +117,68 @@ parse_filter (HeadwayHttpRequest *request, StreamQuery *query)
   return query->filter != NULL || refuse (request, error, NULL);
 }
 
+/* FALSE: not given, or answered already; @is_refused says which. Only a routed subscription has these. */
 static gboolean
-check_scope (HeadwayHttpRequest *request, const char *value)
-{
-  g_autoptr (GError) error = NULL;
-
-  if (value != NULL && (*value == '\0' || headway_principal_check (value, strlen (value), &error)))
-    return TRUE;
-  if (error == NULL)
-    g_set_error (&error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_PRINCIPAL, "scope is not text");
-  return refuse (request, error, NULL);
-}
-
-/* Only a routed subscription has these. */
-static gboolean
-check_routed_only (HeadwayHttpRequest *request, StreamQuery *query, const char *key)
+get_routed_only (HeadwayHttpRequest *request, StreamQuery *query, const char *key, const char **value, gboolean *is_refused)
 {
   guint n = headway_http_query_count (request->query, key);
-  const char *value = headway_http_query_get (request->query, key, 0);
 
-  if (n == 0)
-    return TRUE;
-  if (n > 1 || query->options.mode != HEADWAY_MODE_ROUTED)
+  *is_refused = n > 0 && (n > 1 || query->options.mode != HEADWAY_MODE_ROUTED);
+  if (*is_refused)
+    headway_http_request_answer_text (request, 400, "invalid_option", "%s is allowed once, with mode=routed", key);
+  *value = headway_http_query_get (request->query, key, 0);
+  return n == 1 && !*is_refused;
+}
+
+static gboolean
+parse_scope (HeadwayHttpRequest *request, StreamQuery *query)
+{
+  HeadwayPrincipalTable *principals = headway_bus_table_get_principals (headway_http_server_get_table (request->server));
+  g_autoptr (GError) error = NULL;
+  gboolean is_refused;
+  const char *value;
+
+  if (!get_routed_only (request, query, "scope", &value, &is_refused))
+    return !is_refused;
+  if (value == NULL)
+    g_set_error (&error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_PRINCIPAL, "scope is not text");
+  else if (*value == '\0')
+    query->scope = headway_principal_ref (headway_principal_table_get_system (principals));
+  else
+    query->scope = headway_principal_table_intern (principals, value, &error);
+  if (query->scope == NULL)
+    return refuse (request, error, NULL);
+  query->options.scope = (HeadwayScope){ HEADWAY_SCOPE_EXACT, query->scope };
+  return TRUE;
+}
+
+static gboolean
+parse_eviction (HeadwayHttpRequest *request, StreamQuery *query)
+{
+  gboolean is_refused;
+  const char *value;
+
+  if (!get_routed_only (request, query, "eviction", &value, &is_refused))
+    return !is_refused;
+  if (g_strcmp0 (value, "fair") == 0)
+    query->options.route.eviction = HEADWAY_EVICTION_FAIR;
+  else if (g_strcmp0 (value, "oldest") != 0)
     {
-      headway_http_request_answer_text (request, 400, "invalid_option", "%s is allowed once, with mode=routed", key);
+      headway_http_request_answer_text (request, 400, "invalid_option", "eviction is neither oldest nor fair");
       return FALSE;
     }
-  if (strcmp (key, "scope") == 0)
-    return check_scope (request, value);
-  if (g_strcmp0 (value, "fair") == 0 || g_strcmp0 (value, "oldest") == 0)
-    return TRUE;
-  headway_http_request_answer_text (request, 400, "invalid_option", "eviction is neither oldest nor fair");
-  return FALSE;
+  return TRUE;
 }
 
 static gboolean
 parse_query (HeadwayHttpRequest *request, StreamQuery *query)
 {
+  HeadwayBusTable *table = headway_http_server_get_table (request->server);
+
   headway_subscribe_options_init (&query->options);
+  headway_route_options_init (&query->options.route, headway_bus_table_get_limits (table));
   if (!parse_max_queued (request, query) || !parse_mode (request, query) || !parse_filter (request, query) ||
-      !check_routed_only (request, query, "scope") || !check_routed_only (request, query, "eviction"))
+      !parse_scope (request, query) || !parse_eviction (request, query))
     return FALSE;
 
   query->options.wants_snapshot = headway_http_query_count (request->query, "snapshot") == 1 &&

@@ -4,6 +4,7 @@
 #include "http/headway-http-gate.h"
 
 #include "access/headway-token.h"
+#include "wire/headway-clock.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,14 @@
 #define EXPOSE_HEADERS "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id"
 #define ALLOW_METHODS  "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 #define MAX_AGE        "86400"
+
+/* Whoever guards the machine wants to know; what the request says of itself is not repeated. */
+static void
+report (HeadwayHttpRequest *request, HeadwaySecurityKind kind)
+{
+  headway_bus_table_add_security (headway_http_server_get_table (request->server), kind, NULL,
+                                  headway_http_connection_get_uid (request->connection), NULL, headway_clock_now ());
+}
 
 /* --- Host ----------------------------------------------------------------------------------- */
 
@@ -90,6 +99,7 @@ check_host (HeadwayHttpRequest *request)
     return TRUE;
   if (host != NULL && headway_http_gate_is_host (host, place) && is_target_host (request, place))
     return TRUE;
+  report (request, HEADWAY_SECURITY_HOST_REFUSED);
   headway_http_request_answer_text (request, 403, NULL, "Host does not name this server");
   return FALSE;
 }
@@ -127,6 +137,7 @@ check_origin (HeadwayHttpRequest *request)
   headway_http_request_set_header (request, "Vary", "Origin");
   if (!is_allowed_origin (request, origin))
     {
+      report (request, HEADWAY_SECURITY_ORIGIN_REFUSED);
       headway_http_request_answer_text (request, 403, NULL, "this origin is not allowed");
       return FALSE;
     }
@@ -175,6 +186,7 @@ check_token (HeadwayHttpRequest *request)
   if (bearer != NULL && settings->token != NULL && headway_token_equal (settings->token, bearer))
     return TRUE;
 
+  report (request, HEADWAY_SECURITY_AUTHENTICATION_FAILED);
   headway_http_request_set_header (request, "WWW-Authenticate", "Bearer");
   headway_http_request_answer_text (request, 401, NULL, "a valid token is needed");
   return FALSE;
@@ -213,6 +225,7 @@ pass_unix (HeadwayHttpRequest *request)
 
   if (uid == HEADWAY_UID_NOBODY || (is_session && uid != 0 && uid != (guint32) getuid ()))
     {
+      report (request, HEADWAY_SECURITY_NOT_AUTHORIZED);
       headway_http_request_answer_text (request, 403, "not_authorized", "this socket belongs to another user");
       return FALSE;
     }

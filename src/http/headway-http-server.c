@@ -8,6 +8,7 @@
 #include "http/headway-http-header.h"
 #include "http/headway-http-listener.h"
 #include "http/headway-http-route.h"
+#include "wire/headway-clock.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -172,7 +173,13 @@ accepted (HeadwayHttpListener *listener, int fd, guint32 uid, gpointer user_data
   g_autoptr (GSocketAddress) remote = NULL;
   g_autoptr (GIOStream) stream = NULL;
 
-  if (self->is_shut_down || !has_room (self, uid))
+  if (!self->is_shut_down && !has_room (self, uid))
+    {
+      headway_bus_table_add_security (self->table, HEADWAY_SECURITY_CONNECTION_LIMIT, NULL, uid, NULL, headway_clock_now ());
+      close (fd);
+      return;
+    }
+  if (self->is_shut_down)
     {
       close (fd);
       return;

@@ -161,6 +161,8 @@ handle_close (HeadwayHttpRequest *request)
     return;
   if (!headway_caller_may_close (&request->caller, headway_bus_get_creator (bus)))
     {
+      headway_bus_table_add_security (headway_http_server_get_table (request->server), HEADWAY_SECURITY_NOT_AUTHORIZED,
+                                      headway_bus_get_name (bus), request->caller.uid, NULL, headway_clock_now ());
       headway_http_request_answer_text (request, 403, "not_authorized",
                                         "only the creator of a bus or an administrator may close it");
       return;

@@ -13,12 +13,6 @@
 
 #define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
 
-static inline const char *
-frame_bytes (const HeadwaySseFrame *frame, gboolean is_chunked)
-{
-  return is_chunked ? frame->bytes : frame->bytes + frame->body_offset;
-}
-
 static inline gsize
 frame_length (const HeadwaySseFrame *frame, gboolean is_chunked)
 {
@@ -77,25 +71,34 @@ joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chun
   if (self->bytes->len > 0)
     return self->bytes;
   for (guint i = 0; i < self->count; i++)
-    g_byte_array_append (self->bytes,
-                         (const guint8 *) frame_bytes (self->frames[i], is_chunked),
-                         (guint) frame_length (self->frames[i], is_chunked));
+    {
+      struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
+      guint n = headway_sse_frame_get_pieces (self->frames[i], is_chunked, pieces);
+
+      for (guint j = 0; j < n; j++)
+        g_byte_array_append (self->bytes, pieces[j].iov_base, (guint) pieces[j].iov_len);
+    }
   return self->bytes;
 }
 
 static gssize
 send_pieces (const HeadwaySseBatch *self, int fd, gboolean is_chunked)
 {
-  struct iovec pieces[HEADWAY_SSE_BATCH_FRAMES];
-  struct msghdr message = { .msg_iov = pieces, .msg_iovlen = self->count };
+  struct iovec pieces[HEADWAY_SSE_BATCH_FRAMES * HEADWAY_SSE_FRAME_PIECES];
+  struct msghdr message = { .msg_iov = pieces };
+  gsize offset = self->offset;
 
   for (guint i = 0; i < self->count; i++)
+    message.msg_iovlen += headway_sse_frame_get_pieces (self->frames[i], is_chunked, pieces + message.msg_iovlen);
+  /* What is written already ends within the first frame. */
+  while (offset >= message.msg_iov->iov_len)
     {
-      pieces[i].iov_base = (char *) frame_bytes (self->frames[i], is_chunked);
-      pieces[i].iov_len = frame_length (self->frames[i], is_chunked);
+      offset -= message.msg_iov->iov_len;
+      message.msg_iov++;
+      message.msg_iovlen--;
     }
-  pieces[0].iov_base = (char *) pieces[0].iov_base + self->offset;
-  pieces[0].iov_len -= self->offset;
+  message.msg_iov->iov_base = (char *) message.msg_iov->iov_base + offset;
+  message.msg_iov->iov_len -= offset;
   return sendmsg (fd, &message, SEND_FLAGS);
 }
 
@@ -104,11 +107,13 @@ send_once (const HeadwaySseBatch *self, int fd, gboolean is_chunked, HeadwaySseJ
 {
   const GByteArray *whole;
 
-  if (self->count == 1)
-    return send (fd,
-                 frame_bytes (self->frames[0], is_chunked) + self->offset,
-                 frame_length (self->frames[0], is_chunked) - self->offset,
-                 SEND_FLAGS);
+  if (self->count == 1 && self->frames[0]->rest == NULL)
+    {
+      struct iovec piece;
+
+      headway_sse_frame_get_pieces (self->frames[0], is_chunked, &piece);
+      return send (fd, (const char *) piece.iov_base + self->offset, piece.iov_len - self->offset, SEND_FLAGS);
+    }
 
   whole = joint_get (joint, self, is_chunked);
   if (whole != NULL)

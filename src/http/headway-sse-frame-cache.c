@@ -11,8 +11,9 @@
 
 typedef struct
 {
-  HeadwayEvent *event;    /* owned, nullable */
-  HeadwaySseFrame *frame; /* owned, nullable */
+  HeadwayEvent *event;     /* owned, nullable */
+  HeadwaySseFrame *frame;  /* owned, nullable */
+  HeadwaySseFrame *headed; /* owned, nullable: with that of `event` as the id to resume from */
 } Slot;
 
 struct _HeadwaySseFrameCache
@@ -44,6 +45,7 @@ slot_clear (HeadwaySseFrameCache *self, Slot *slot)
 
   self->bytes -= slot->frame->length;
   g_clear_pointer (&slot->event, headway_event_unref);
+  g_clear_pointer (&slot->headed, headway_sse_frame_unref);
   g_clear_pointer (&slot->frame, headway_sse_frame_unref);
 }
 
@@ -106,4 +108,22 @@ headway_sse_frame_cache_get (HeadwaySseFrameCache *self, HeadwayEvent *event, gu
     return build (self, slot, event, resume_id);
   self->last = slot;
   return headway_sse_frame_ref (slot->frame);
+}
+
+/* Who keeps up resumes from what he got last, and so do all who keep up. */
+HeadwaySseFrame *
+headway_sse_frame_cache_get_headed (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+{
+  guint64 id = headway_event_get_id (event);
+  g_autoptr (HeadwaySseFrame) shared = headway_sse_frame_cache_get (self, event, id);
+  Slot *slot = self->last;
+  HeadwaySseFrame *frame;
+
+  if (resume_id == id && slot != NULL && slot->event == event && slot->headed != NULL)
+    return headway_sse_frame_ref (slot->headed);
+  frame = headway_sse_frame_new_headed (shared, event, resume_id);
+  self->built++;
+  if (resume_id == id && slot != NULL && slot->event == event)
+    slot->headed = headway_sse_frame_ref (frame);
+  return frame;
 }

@@ -20,6 +20,10 @@ void headway_sse_frame_cache_free (HeadwaySseFrameCache *self);
  * of the event. (transfer full) */
 HeadwaySseFrame *headway_sse_frame_cache_get (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id);
 
+/* The frame of @event, which has an id, on a routed stream: as headway_sse_frame_new_headed(). Its rest
+ * is always shared, its head where @resume_id is the id of the event. (transfer full) */
+HeadwaySseFrame *headway_sse_frame_cache_get_headed (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id);
+
 /* Drops every frame and event. */
 void headway_sse_frame_cache_clear (HeadwaySseFrameCache *self);
 guint64 headway_sse_frame_cache_get_built (const HeadwaySseFrameCache *self);

@@ -60,6 +60,7 @@ struct _HeadwaySseHub
 
   HeadwaySseFrameCache *cache; /* owned */
   HeadwaySseJoint joint;
+  HeadwaySseJoint routed_joint;
   HeadwaySseStats stats;
   HeadwaySseFrame *heartbeat; /* owned */
   HeadwaySseFrame *retry;     /* owned */
@@ -271,7 +272,10 @@ flush (HeadwaySseHub *self)
 {
   give_turns (self, &self->dirty);
   if (self->dirty.length == 0)
-    headway_sse_joint_forget (&self->joint);
+    {
+      headway_sse_joint_forget (&self->joint);
+      headway_sse_joint_forget (&self->routed_joint);
+    }
   self->dirty_since_us = g_get_monotonic_time ();
   self->dirty_turns = 0;
 }
@@ -409,6 +413,7 @@ headway_sse_hub_finalize (GObject *object)
   HeadwaySseHub *self = HEADWAY_SSE_HUB (object);
 
   headway_sse_joint_clear (&self->joint);
+  headway_sse_joint_clear (&self->routed_joint);
   headway_sse_frame_cache_free (self->cache);
   headway_sse_frame_unref (self->heartbeat);
   headway_sse_frame_unref (self->retry);
@@ -500,15 +505,17 @@ headway_sse_hub_get_stats (HeadwaySseHub *self)
 }
 
 HeadwaySseFrame *
-headway_sse_hub_get_frame (HeadwaySseHub *self, HeadwayEvent *event, guint64 resume_id)
+headway_sse_hub_get_frame (HeadwaySseHub *self, HeadwaySseWriter *writer, HeadwayEvent *event, guint64 resume_id)
 {
+  if (writer->is_routed && !headway_event_is_synthetic (event))
+    return headway_sse_frame_cache_get_headed (self->cache, event, resume_id);
   return headway_sse_frame_cache_get (self->cache, event, resume_id);
 }
 
 HeadwaySseJoint *
-headway_sse_hub_get_joint (HeadwaySseHub *self)
+headway_sse_hub_get_joint (HeadwaySseHub *self, HeadwaySseWriter *writer)
 {
-  return &self->joint;
+  return writer->is_routed ? &self->routed_joint : &self->joint;
 }
 
 HeadwaySseStats *

@@ -47,9 +47,10 @@ const HeadwaySseStats *headway_sse_hub_get_stats (HeadwaySseHub *self);
 
 /* --- For the writers ------------------------------------------------------------------------ */
 
-/* (transfer full) */
-HeadwaySseFrame *headway_sse_hub_get_frame (HeadwaySseHub *self, HeadwayEvent *event, guint64 resume_id);
-HeadwaySseJoint *headway_sse_hub_get_joint (HeadwaySseHub *self);
+/* The frame that @writer sends for @event. (transfer full) */
+HeadwaySseFrame *headway_sse_hub_get_frame (HeadwaySseHub *self, HeadwaySseWriter *writer, HeadwayEvent *event, guint64 resume_id);
+/* Those of routed streams have one of their own: their frames differ from all others. */
+HeadwaySseJoint *headway_sse_hub_get_joint (HeadwaySseHub *self, HeadwaySseWriter *writer);
 HeadwaySseStats *headway_sse_hub_get_counts (HeadwaySseHub *self);
 HeadwaySseFrame *headway_sse_hub_get_heartbeat (HeadwaySseHub *self); /* (transfer none) */
 

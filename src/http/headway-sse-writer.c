@@ -47,7 +47,7 @@ write_out (HeadwaySseWriter *self)
 {
   gsize written;
   HeadwaySseWrite result = headway_sse_batch_write (&self->batch, self->fd, self->is_chunked,
-                                                    headway_sse_hub_get_joint (self->hub),
+                                                    headway_sse_hub_get_joint (self->hub, self),
                                                     headway_sse_hub_get_counts (self->hub), &written);
   int code = errno;
 
@@ -91,7 +91,7 @@ writer_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
   if (self->is_blocked || self->is_pulling || self->is_over || self->is_gone)
     return FALSE;
 
-  headway_sse_writer_queue (self, headway_sse_hub_get_frame (self->hub, event, resume_id));
+  headway_sse_writer_queue (self, headway_sse_hub_get_frame (self->hub, self, event, resume_id));
   return TRUE;
 }
 
@@ -130,6 +130,7 @@ headway_sse_writer_new (HeadwaySseHub *hub,
   self->last_write_us = now_us;
   self->fd = fd;
   self->is_chunked = is_chunked;
+  self->is_routed = headway_subscription_get_mode (subscription) == HEADWAY_MODE_ROUTED;
   headway_subscription_attach (subscription, &self->sink, NULL);
   /* A replay, a snapshot, or a bus that is closed already. */
   self->is_pulling = TRUE;
@@ -214,7 +215,7 @@ pull_portion (HeadwaySseWriter *self, HeadwayInstant now)
   G_STATIC_ASSERT (HEADWAY_DISPATCH_EVENTS <= HEADWAY_SSE_BATCH_FRAMES);
   for (guint i = 0; i < n; i++)
     {
-      HeadwaySseFrame *frame = headway_sse_hub_get_frame (self->hub, deliveries[i].event, deliveries[i].resume_id);
+      HeadwaySseFrame *frame = headway_sse_hub_get_frame (self->hub, self, deliveries[i].event, deliveries[i].resume_id);
 
       self->has_last |= frame->is_last;
       headway_sse_batch_append (&self->batch, frame);

@@ -35,6 +35,7 @@ struct _HeadwaySseWriter
   HeadwaySseCloseReason reason;
   guint32 interest; /* what epoll watches for */
   guint is_chunked : 1;
+  guint is_routed : 1; /* its ids are to resume from: decisions.md 32 */
   guint is_dirty : 1;
   guint is_urgent : 1;  /* with is_dirty: in the hub's list of those that pull */
   guint is_blocked : 1; /* the socket was full: waits for EPOLLOUT */

@@ -11,6 +11,8 @@ static const char *const features[] = {
   "typed_event_schema",
   "client_identity",
   "topic_filter",
+  "routed_mode",
+  "gap_events",
   "publish_ndjson",
   NULL
 };

@@ -12,6 +12,10 @@
 /* Room for the size of a chunk in hexadecimal digits and CR LF. */
 #define CHUNK_HEAD_MAX 20
 #define CHUNK_TAIL     "\r\n"
+G_STATIC_ASSERT (sizeof CHUNK_TAIL - 1 == HEADWAY_SSE_CHUNK_TAIL_LENGTH);
+
+/* Room for an `id:` line, an `event:` line, and the beginning of an envelope with two ids. */
+#define HEAD_MAX (HEADWAY_TYPE_MAX + 128)
 
 /* A frame whose inner bytes the caller fills in at bytes + body_offset. The head of the chunk is
  * written first, so that nothing is moved afterwards. */
@@ -28,6 +32,8 @@ frame_alloc (gsize body_length)
   self->length = length;
   self->body_offset = head_length;
   self->body_length = body_length;
+  self->rest = NULL;
+  self->rest_offset = 0;
   memcpy (self->bytes, head, head_length);
   memcpy (self->bytes + head_length + body_length, CHUNK_TAIL, strlen (CHUNK_TAIL));
   return self;
@@ -61,8 +67,39 @@ headway_sse_frame_new (const HeadwayEvent *event, guint64 resume_id)
   to = write_bytes (to, "event: ", 7);
   to = write_bytes (to, type, type_length);
   to = write_bytes (to, "\ndata: ", 7);
+  /* An id is the first member, and its comma the first one. */
+  if (headway_event_get_id (event) > 0)
+    self->rest_offset = (gsize) (to - self->bytes) + (gsize) ((const char *) memchr (envelope, ',', envelope_length) - envelope);
   to = write_bytes (to, envelope, envelope_length);
   write_bytes (to, "\n\n", 2);
+  return self;
+}
+
+HeadwaySseFrame *
+headway_sse_frame_new_headed (HeadwaySseFrame *shared, const HeadwayEvent *event, guint64 resume_id)
+{
+  g_autoptr (GString) head = g_string_sized_new (HEAD_MAX);
+  gsize rest_length = shared->length - shared->rest_offset - strlen (CHUNK_TAIL);
+  HeadwaySseFrame *self;
+  gsize offset;
+
+  if (resume_id > 0)
+    g_string_append_printf (head, "id: %" G_GUINT64_FORMAT "\n", resume_id);
+  g_string_append_printf (head, "event: %s\ndata: {", headway_event_get_type (event));
+  if (resume_id > 0)
+    g_string_append_printf (head, "\"id\":%" G_GUINT64_FORMAT ",", resume_id);
+  g_string_append_printf (head, "\"seq\":%" G_GUINT64_FORMAT, headway_event_get_id (event));
+
+  self = g_malloc (sizeof *self + CHUNK_HEAD_MAX + head->len);
+  offset = (gsize) g_snprintf (self->bytes, CHUNK_HEAD_MAX, "%" G_GSIZE_MODIFIER "x\r\n", head->len + rest_length);
+  memcpy (self->bytes + offset, head->str, head->len);
+  self->ref = 1;
+  self->is_last = shared->is_last;
+  self->body_offset = offset;
+  self->body_length = head->len + rest_length;
+  self->length = offset + self->body_length + strlen (CHUNK_TAIL);
+  self->rest = headway_sse_frame_ref (shared);
+  self->rest_offset = shared->rest_offset;
   return self;
 }
 
@@ -83,6 +120,13 @@ headway_sse_frame_new_raw (const char *bytes, gsize length)
   *self = (HeadwaySseFrame){ .ref = 1, .length = length, .body_length = length };
   memcpy (self->bytes, bytes, length);
   return self;
+}
+
+void
+headway_sse_frame_free (HeadwaySseFrame *self)
+{
+  g_clear_pointer (&self->rest, headway_sse_frame_unref);
+  g_free (self);
 }
 
 /* Reads digits and nothing else. FALSE if there are none, others, or more than @maximum. */

@@ -3,11 +3,16 @@
 
 #include "engine/headway-event.h"
 
+#include <sys/uio.h>
+
 G_BEGIN_DECLS
 
 /* Bounds of `maxQueued` (sse-contract.md 1.1). */
 #define HEADWAY_SSE_MAX_QUEUED_LEAST 16
 #define HEADWAY_SSE_MAX_QUEUED_MOST  2048
+
+/* Bytes behind those of a chunk. */
+#define HEADWAY_SSE_CHUNK_TAIL_LENGTH 2
 
 /**
  * HeadwaySseFrame:
@@ -16,27 +21,45 @@ G_BEGIN_DECLS
  * @body_offset: where the bytes of the stream itself start in @bytes
  * @body_length: how many they are
  * @is_last: the event behind it ends its bus (`session_closed`)
+ * @rest: (nullable): owned: the frame that this one ends like, from its @rest_offset on
+ * @rest_offset: in a frame of an event with an id: what follows the id in its envelope
  *
  * One frame as it goes out: an HTTP/1.1 chunk around an SSE frame. A reader of HTTP/1.0 gets the
- * inner bytes alone. Built once and shared by all readers.
+ * inner bytes alone. Built once and shared by all readers; where what they are told to resume from
+ * differs, only the head of the frame is their own (decisions.md 32). Its lengths are those of the
+ * whole.
  */
-typedef struct
+typedef struct _HeadwaySseFrame HeadwaySseFrame;
+
+struct _HeadwaySseFrame
 {
   guint ref;
   gboolean is_last;
   gsize length;
   gsize body_offset;
   gsize body_length;
+  HeadwaySseFrame *rest;
+  gsize rest_offset;
   char bytes[];
-} HeadwaySseFrame;
+};
 
 /* The frame of an event (sse-contract.md 1.4). @resume_id is what the `id:` line says, 0: no such
  * line. (transfer full) */
 HeadwaySseFrame *headway_sse_frame_new (const HeadwayEvent *event, guint64 resume_id);
+/**
+ * headway_sse_frame_new_headed:
+ * @shared: the frame of @event, which has an id, as headway_sse_frame_new() makes it
+ * @resume_id: `id:` line and member `id`; 0: neither
+ *
+ * The frame of @event on a routed stream: its own id is the member `seq`. (transfer full)
+ */
+HeadwaySseFrame *headway_sse_frame_new_headed (HeadwaySseFrame *shared, const HeadwayEvent *event, guint64 resume_id);
 /* A frame of stream bytes that are no event: `retry:` and the heartbeat. */
 HeadwaySseFrame *headway_sse_frame_new_text (const char *text, gsize length);
 /* Bytes that go out as they are whatever the version of HTTP: the header block, the final chunk. */
 HeadwaySseFrame *headway_sse_frame_new_raw (const char *bytes, gsize length);
+
+void headway_sse_frame_free (HeadwaySseFrame *self);
 
 static inline HeadwaySseFrame *
 headway_sse_frame_ref (HeadwaySseFrame *self)
@@ -49,7 +72,35 @@ static inline void
 headway_sse_frame_unref (HeadwaySseFrame *self)
 {
   if (--self->ref == 0)
-    g_free (self);
+    headway_sse_frame_free (self);
+}
+
+/* Pieces that one frame may be in. */
+#define HEADWAY_SSE_FRAME_PIECES 2
+
+/**
+ * headway_sse_frame_get_pieces:
+ * @is_chunked: whether chunk framing is part of it
+ * @pieces: (out caller-allocates): room for HEADWAY_SSE_FRAME_PIECES
+ *
+ * Returns: how many there are; their bytes are borrowed.
+ */
+static inline guint
+headway_sse_frame_get_pieces (const HeadwaySseFrame *self, gboolean is_chunked, struct iovec *pieces)
+{
+  const char *start = is_chunked ? self->bytes : self->bytes + self->body_offset;
+  gsize length = is_chunked ? self->length : self->body_length;
+  gsize rest;
+
+  if (self->rest == NULL)
+    {
+      pieces[0] = (struct iovec){ (char *) start, length };
+      return 1;
+    }
+  rest = self->rest->length - self->rest_offset - (is_chunked ? 0 : HEADWAY_SSE_CHUNK_TAIL_LENGTH);
+  pieces[0] = (struct iovec){ (char *) start, length - rest };
+  pieces[1] = (struct iovec){ self->rest->bytes + self->rest_offset, rest };
+  return 2;
 }
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HeadwaySseFrame, headway_sse_frame_unref)

@@ -90,6 +90,41 @@ print_ready (TestServer *self)
   fflush (stdout);
 }
 
+/* KEY=NUMBER, a setting of the engine. */
+static gboolean
+set_limit (HeadwayLimits *limits, const char *text)
+{
+  const struct
+  {
+    const char *key;
+    guint64 *large;
+    guint *small;
+  } settings[] = {
+    { "principal-bytes-per-second", &limits->principal_bytes_per_second, NULL },
+    { "principal-events-per-second", &limits->principal_events_per_second, NULL },
+    { "route-budget-bytes", &limits->route_budget_bytes, NULL },
+    { "route-quantum-bytes", NULL, &limits->route_quantum_bytes },
+    { "route-messages", NULL, &limits->route_messages },
+    { "channel-capacity", NULL, &limits->bus.channel_capacity },
+    { "ring-size", NULL, &limits->bus.ring_size },
+  };
+  g_auto (GStrv) parts = g_strsplit (text, "=", 2);
+
+  for (guint i = 0; i < G_N_ELEMENTS (settings) && g_strv_length (parts) == 2; i++)
+    {
+      guint64 value = g_ascii_strtoull (parts[1], NULL, 10);
+
+      if (strcmp (settings[i].key, parts[0]) != 0)
+        continue;
+      if (settings[i].large != NULL)
+        *settings[i].large = value;
+      else
+        *settings[i].small = (guint) value;
+      return TRUE;
+    }
+  return FALSE;
+}
+
 static gboolean
 listen_all (TestServer *self, char **addresses, const char *path, GError **error)
 {
@@ -107,6 +142,7 @@ main (int argc, char **argv)
   g_auto (HeadwayHttpSettings) settings = { 0 };
   g_auto (GStrv) addresses = NULL;
   g_auto (GStrv) origins = NULL;
+  g_auto (GStrv) sets = NULL;
   g_autofree char *path = NULL;
   g_autofree char *token = NULL;
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
@@ -128,6 +164,7 @@ main (int argc, char **argv)
     { "writer-idle-timeout-ms", 0, 0, G_OPTION_ARG_INT, &idle_ms, NULL, "N" },
     { "drain-window-ms", 0, 0, G_OPTION_ARG_INT, &drain_ms, NULL, "N" },
     { "event-max-bytes", 0, 0, G_OPTION_ARG_INT64, &event_max, NULL, "N" },
+    { "set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &sets, "setting of the engine", "KEY=NUMBER" },
     { "system", 0, 0, G_OPTION_ARG_NONE, &is_system, "other users may come by Unix socket", NULL },
     { "no-auto-create", 0, 0, G_OPTION_ARG_NONE, &no_create, NULL, NULL },
     G_OPTION_ENTRY_NULL
@@ -157,6 +194,8 @@ main (int argc, char **argv)
   limits.bus.max_subscribers = (guint) max_subscribers;
   limits.auto_create_buses = !no_create;
   limits.event_max_bytes = (guint64) event_max;
+  for (guint i = 0; sets != NULL && sets[i] != NULL; i++)
+    g_assert (set_limit (&limits, sets[i]));
   *headway_bus_table_get_limits (self.table) = limits;
   g_signal_connect (self.table, "work-pending", G_CALLBACK (work_pending), &self);
 

@@ -199,7 +199,7 @@ class Stream:
                  path=None, read_head_now=True):
         self.server = server
         self.peer = server.connect(unix, rcvbuf)
-        self.strict = StrictStream(version)
+        self.strict = StrictStream(version, is_routed="mode=routed" in query)
         self.opened = time.monotonic()
         self.pending = []
         path = path or "/session/%s/events" % bus

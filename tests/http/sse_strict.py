@@ -20,7 +20,7 @@ SYNTHETIC = {
     "gap": ["reason", "?principal", "count", "bytes", "firstId", "lastId", "?filtered"],
 }
 
-ENVELOPE_ORDER = ["id", "v", "type", "data", "topic", "principal", "promptId", "originatorClientId", "_meta"]
+ENVELOPE_ORDER = ["id", "seq", "v", "type", "data", "topic", "principal", "promptId", "originatorClientId", "_meta"]
 
 HEADERS = [
     ("Content-Type", r"text/event-stream"),
@@ -90,13 +90,14 @@ def parse_envelope(text):
     return json.loads(text, object_pairs_hook=Pairs)
 
 
-def check_envelope(envelope, id, type, text):
+def check_envelope(envelope, id, type, text, is_routed=False):
     check(isinstance(envelope, Pairs), "the envelope is no object", text)
     order = [key if key in ("v", "type", "data", "_meta") else "?" + key for key in ENVELOPE_ORDER]
     check(ordered_keys(envelope.pairs, order), "members of the envelope", [key for key, _ in envelope.pairs])
     check(("id" in envelope) == (id is not None), "id in the envelope and id line", text[:80])
     if id is not None:
         check(envelope["id"] == id and 1 <= id <= 2 ** 53 - 1, "the two ids", (envelope["id"], id))
+    check(("seq" in envelope) == (is_routed and type not in SYNTHETIC), "seq", text[:80])
     check(envelope["v"] == 1 and type == envelope["type"], "v or type", text[:80])
     check(envelope.get("topic") != type, "a topic that says what the type says", text[:80])
     check(envelope.get("principal") != "", "a system principal that is spelled out", text[:80])
@@ -108,13 +109,14 @@ def check_envelope(envelope, id, type, text):
         if fields is not None:
             check(ordered_keys(envelope["data"].pairs, fields), "fields of " + type, envelope["data"].pairs)
     else:
-        check(id is not None, "an event without an id", text[:80])
+        check(id is not None or is_routed, "an event without an id", text[:80])
 
 
 class StrictStream:
     """Feed it bytes; it answers with frames. `is_finished` after a clean end."""
 
-    def __init__(self, version="1.1", chunk_per_frame=True):
+    def __init__(self, version="1.1", chunk_per_frame=True, is_routed=False):
+        self.is_routed = is_routed
         self.version = version
         self.is_chunked = version == "1.1"
         self.chunk_per_frame = chunk_per_frame
@@ -195,9 +197,10 @@ class StrictStream:
         type = match.group(2).decode("ascii")
         text = match.group(3).decode("utf-8")
         envelope = parse_envelope(text)
-        check_envelope(envelope, id, type, text)
+        check_envelope(envelope, id, type, text, self.is_routed)
         if id is not None:
-            check(id > self.last_id, "ids go backwards", (self.last_id, id))
+            # On a routed stream they are ids to resume from: they may stand still.
+            check(id > self.last_id or (self.is_routed and id == self.last_id), "ids go backwards", (self.last_id, id))
             self.last_id = id
         if type == "state_resync_required" and envelope["data"]["reason"] == "epoch_reset":
             self.last_id = 0

@@ -149,6 +149,41 @@ test_a_full_socket_and_a_dead_one (Fixture *self, gconstpointer data)
   g_assert_true (errno == EPIPE || errno == ECONNRESET);
 }
 
+/* A short write may end in either piece of a frame, or between the two. */
+static void
+test_a_frame_in_two_pieces_is_cut_anywhere (Fixture *self, gconstpointer data)
+{
+  g_autoptr (HeadwayPrincipalTable) principals = headway_principal_table_new ();
+  HeadwayPublication publication = {
+    .type = "t",
+    .principal = headway_principal_table_get_system (principals),
+    .data = "1",
+    .data_length = 1,
+  };
+  g_autoptr (HeadwayEvent) event = headway_event_new (&publication, 100, (HeadwayInstant){ 1, 1 }, NULL);
+  g_autoptr (HeadwaySseFrame) shared = NULL;
+  g_autoptr (HeadwaySseFrame) frame = NULL;
+  g_autofree char *whole = NULL;
+
+  headway_event_set_id (event, 5);
+  shared = headway_sse_frame_new (event, 5);
+  frame = headway_sse_frame_new_headed (shared, event, 2);
+  headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  whole = g_strdup (read_all (self, 1000));
+  g_assert_nonnull (strstr (whole, "{\"id\":2,\"seq\":5,\"v\":1,"));
+  for (gsize offset = 1; offset < frame->length; offset++)
+    {
+      g_autofree char *expected = g_strconcat (whole + offset, whole, NULL);
+
+      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
+      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
+      self->batch.offset = offset;
+      g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+      g_assert_cmpstr (read_all (self, 1000), ==, expected);
+    }
+}
+
 static void
 test_bounds (Fixture *self, gconstpointer data)
 {
@@ -175,6 +210,7 @@ main (int argc, char **argv)
   ADD ("the-same-batch-twice-is-joined-once", test_the_same_batch_twice_is_joined_once);
   ADD ("a-short-write-goes-on-where-it-stopped", test_a_short_write_goes_on_where_it_stopped);
   ADD ("a-full-socket-and-a-dead-one", test_a_full_socket_and_a_dead_one);
+  ADD ("a-frame-in-two-pieces-is-cut-anywhere", test_a_frame_in_two_pieces_is_cut_anywhere);
   ADD ("bounds", test_bounds);
 #undef ADD
   return g_test_run ();

@@ -57,6 +57,21 @@ test_an_event_has_one_frame (Fixture *self, gconstpointer data)
 }
 
 static void
+test_a_head_is_shared_by_those_who_keep_up (Fixture *self, gconstpointer data)
+{
+  g_autoptr (HeadwayEvent) event = new_event (self, 7, 10);
+  g_autoptr (HeadwaySseFrame) first = headway_sse_frame_cache_get_headed (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) second = headway_sse_frame_cache_get_headed (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) behind = headway_sse_frame_cache_get_headed (self->cache, event, 3);
+  g_autoptr (HeadwaySseFrame) plain = headway_sse_frame_cache_get (self->cache, event, 7);
+
+  g_assert_true (first == second);
+  g_assert_true (first != behind);
+  g_assert_true (first->rest == plain && behind->rest == plain);
+  g_assert_cmpuint (headway_sse_frame_cache_get_built (self->cache), ==, 3);
+}
+
+static void
 test_many_events_push_each_other_out (Fixture *self, gconstpointer data)
 {
   for (guint64 id = 1; id <= 5000; id++)
@@ -95,6 +110,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 #define ADD(name, function) g_test_add ("/http/frame-cache/" name, Fixture, NULL, set_up, function, tear_down)
   ADD ("an-event-has-one-frame", test_an_event_has_one_frame);
+  ADD ("a-head-is-shared-by-those-who-keep-up", test_a_head_is_shared_by_those_who_keep_up);
   ADD ("many-events-push-each-other-out", test_many_events_push_each_other_out);
   ADD ("large-events-are-let-go", test_large_events_are_let_go);
 #undef ADD

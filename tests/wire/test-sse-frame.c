@@ -48,6 +48,47 @@ test_golden_sample (void)
 }
 
 static void
+assert_pieces (const HeadwaySseFrame *frame, const char *body)
+{
+  g_autofree char *chunk = g_strdup_printf ("%" G_GSIZE_MODIFIER "x\r\n%s\r\n", strlen (body), body);
+
+  for (int is_chunked = 0; is_chunked < 2; is_chunked++)
+    {
+      struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
+      guint n = headway_sse_frame_get_pieces (frame, is_chunked, pieces);
+      g_autoptr (GString) whole = g_string_new (NULL);
+
+      for (guint i = 0; i < n; i++)
+        g_string_append_len (whole, pieces[i].iov_base, (gssize) pieces[i].iov_len);
+      g_assert_cmpstr (whole->str, ==, is_chunked ? chunk : body);
+      g_assert_cmpuint (whole->len, ==, is_chunked ? frame->length : frame->body_length);
+    }
+}
+
+/* decisions.md 32 */
+static void
+test_a_head_of_its_own (void)
+{
+  static const char rest[] = ",\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n\n";
+  g_autoptr (HeadwayPrincipalTable) principals = headway_principal_table_new ();
+  g_autoptr (HeadwayEvent) event = new_event (principals, "foo", "1");
+  g_autoptr (HeadwaySseFrame) shared = NULL;
+  g_autoptr (HeadwaySseFrame) first = NULL;
+  g_autoptr (HeadwaySseFrame) last = NULL;
+  g_autofree char *with_id = g_strconcat ("id: 7\nevent: foo\ndata: {\"id\":7,\"seq\":12", rest, NULL);
+  g_autofree char *without_id = g_strconcat ("event: foo\ndata: {\"seq\":12", rest, NULL);
+
+  headway_event_set_id (event, 12);
+  shared = headway_sse_frame_new (event, 12);
+  first = headway_sse_frame_new_headed (shared, event, 0);
+  last = headway_sse_frame_new_headed (shared, event, 7);
+  assert_pieces (first, without_id);
+  assert_pieces (last, with_id);
+  g_assert_cmpuint (shared->ref, ==, 3);
+  assert_pieces (shared, "id: 12\nevent: foo\ndata: {\"id\":12,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n\n");
+}
+
+static void
 test_synthetic_events_have_no_id_line (void)
 {
   g_autoptr (HeadwayPrincipalTable) principals = headway_principal_table_new ();
@@ -175,6 +216,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   g_test_add_func ("/wire/sse-frame/golden-sample", test_golden_sample);
+  g_test_add_func ("/wire/sse-frame/a-head-of-its-own", test_a_head_of_its_own);
   g_test_add_func ("/wire/sse-frame/synthetic-events-have-no-id-line", test_synthetic_events_have_no_id_line);
   g_test_add_func ("/wire/sse-frame/the-end-of-a-bus-is-marked", test_the_end_of_a_bus_is_marked);
   g_test_add_func ("/wire/sse-frame/text-and-raw", test_text_and_raw);
