@@ -9,6 +9,7 @@
 #include "daemon/headway-service-manager.h"
 #include "daemon/headway-settings.h"
 #include "daemon/headway-state-store.h"
+#include "daemon/headway-storm-watch.h"
 #include "dbus/headway-dbus-names.h"
 #include "dbus/headway-dbus-service.h"
 #include "http/headway-http-server.h"
@@ -32,6 +33,7 @@ struct _HeadwayDaemon
   HeadwaySettings *settings;           /* owned */
   HeadwayStateStore *store;            /* owned */
   HeadwayBusTable *table;              /* owned */
+  HeadwayStormWatch *storms;           /* owned */
   HeadwayHttpServer *http;             /* owned, nullable: --no-http */
   HeadwayHttpSettings http_settings;   /* its strings are owned */
   GDBusConnection *connection;         /* owned */
@@ -61,6 +63,7 @@ headway_daemon_dispose (GObject *object)
   g_clear_object (&self->holder);
   g_clear_object (&self->service);
   g_clear_object (&self->http);
+  g_clear_pointer (&self->storms, headway_storm_watch_free);
   g_clear_object (&self->table);
   g_clear_object (&self->store);
   g_clear_object (&self->settings);
@@ -214,6 +217,7 @@ on_tick (gpointer user_data)
       check_stopped (self, now);
       return G_SOURCE_CONTINUE;
     }
+  headway_storm_watch_tick (self->storms, now);
   headway_bus_table_tick (self->table, now, self->http_settings.drain_window_ms * (gint64) 1000);
   check_idle (self, now);
   return G_SOURCE_CONTINUE;
@@ -253,6 +257,7 @@ open_state (HeadwayDaemon *self, GError **error)
   if (self->store == NULL)
     return FALSE;
   self->table = headway_bus_table_new (HEADWAY_BUS_STORE (self->store));
+  self->storms = headway_storm_watch_new (self->table);
   g_signal_connect_object (self->table, "work-pending", G_CALLBACK (on_work_pending), self, 0);
   g_signal_connect_object (self->table, "security-report", G_CALLBACK (on_security_report), self, 0);
   return TRUE;

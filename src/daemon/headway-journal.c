@@ -56,3 +56,32 @@ headway_journal_write_security (const HeadwaySecurityReport *report)
   add_field (&fields, "HEADWAY_BUS", report->bus);
   g_log_structured_array (G_LOG_LEVEL_MESSAGE, fields.fields, fields.n);
 }
+
+static char *
+build_storm_message (const HeadwayStormReport *report)
+{
+  GString *message = g_string_new (NULL);
+
+  g_string_append_printf (message, "storm: %" G_GUINT64_FORMAT " events in %" G_GINT64_FORMAT " s, most of them on",
+                          report->events, report->window_us / G_USEC_PER_SEC);
+  for (guint i = 0; i < report->n_topics; i++)
+    g_string_append_printf (message, "%s %s (%" G_GUINT64_FORMAT ")", i > 0 ? "," : "", report->topics[i].topic,
+                            report->topics[i].count);
+  return g_string_free (message, FALSE);
+}
+
+void
+headway_journal_write_storm (const HeadwayStormReport *report, gboolean goes_on)
+{
+  g_autofree char *events = g_strdup_printf ("%" G_GUINT64_FORMAT, report->events);
+  g_autofree char *window = g_strdup_printf ("%" G_GINT64_FORMAT, report->window_us / 1000);
+  g_autofree char *message = build_storm_message (report);
+  Fields fields = { .n = 0 };
+
+  add_field (&fields, "MESSAGE", message);
+  add_field (&fields, "PRIORITY", goes_on ? "6" : "4");
+  add_field (&fields, "GLIB_DOMAIN", G_LOG_DOMAIN);
+  add_field (&fields, "HEADWAY_STORM_EVENTS", events);
+  add_field (&fields, "HEADWAY_STORM_WINDOW_MS", window);
+  g_log_structured_array (goes_on ? G_LOG_LEVEL_INFO : G_LOG_LEVEL_MESSAGE, fields.fields, fields.n);
+}

@@ -18,6 +18,7 @@ struct _HeadwaySettings
   GSettings *settings;     /* owned, nullable: without it the built-in defaults hold */
   GSettingsSchema *schema; /* owned, nullable, likewise */
   char *file;              /* owned, nullable */
+  guint64 warned_budget;   /* the route-budget-bytes that was last found too small */
 };
 
 G_DEFINE_FINAL_TYPE (HeadwaySettings, headway_settings, G_TYPE_OBJECT)
@@ -212,6 +213,25 @@ get_bus_options (HeadwaySettings *self, HeadwayBusOptions *options)
       }
 }
 
+/* decisions.md 9: one event must fit. The same value is told once. */
+static void
+raise_route_budget (HeadwaySettings *self, HeadwayLimits *limits)
+{
+  guint64 budget = limits->route_budget_bytes;
+
+  if (budget >= limits->event_max_bytes)
+    {
+      self->warned_budget = 0;
+      return;
+    }
+  if (budget != self->warned_budget)
+    g_warning ("setting route-budget-bytes: %" G_GUINT64_FORMAT " is under event-max-bytes, %" G_GUINT64_FORMAT "; "
+               "the latter holds",
+               budget, limits->event_max_bytes);
+  self->warned_budget = budget;
+  limits->route_budget_bytes = limits->event_max_bytes;
+}
+
 void
 headway_settings_get_limits (HeadwaySettings *self, HeadwayLimits *limits)
 {
@@ -224,6 +244,7 @@ headway_settings_get_limits (HeadwaySettings *self, HeadwayLimits *limits)
   limits->bus_expire_seconds = headway_settings_get_uint (self, "bus-expire-seconds");
   limits->event_max_bytes = headway_settings_get_uint (self, "event-max-bytes");
   limits->route_budget_bytes = headway_settings_get_uint (self, "route-budget-bytes");
+  raise_route_budget (self, limits);
   limits->route_quantum_bytes = headway_settings_get_uint (self, "route-quantum-bytes");
   limits->route_principal_messages = headway_settings_get_uint (self, "route-principal-messages");
   limits->route_messages = headway_settings_get_uint (self, "route-messages");

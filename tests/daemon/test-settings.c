@@ -33,6 +33,7 @@ static void
 test_key_file (void)
 {
   g_autofree char *path = write_file ("[headway]\nring-size=12\nevent-max-bytes=uint64 5242880\nauto-create-buses=false\n"
+                                      "route-budget-bytes=uint64 5242880\n"
                                       "http-addresses=['127.0.0.1:0']\n");
   g_autoptr (GError) error = NULL;
   g_autoptr (HeadwaySettings) settings = headway_settings_new (path, NULL, &error);
@@ -47,6 +48,23 @@ test_key_file (void)
   g_assert_cmpuint (limits.max_buses, ==, 1024);
   addresses = headway_settings_get_strv (settings, "http-addresses");
   g_assert_cmpstr (addresses[0], ==, "127.0.0.1:0");
+}
+
+/* decisions.md 9 */
+static void
+test_a_budget_under_one_event (void)
+{
+  g_autofree char *path = write_file ("[headway]\nevent-max-bytes=uint64 2000\nroute-budget-bytes=uint64 1999\n");
+  g_autoptr (HeadwaySettings) settings = headway_settings_new (path, NULL, NULL);
+  HeadwayLimits limits;
+
+  g_test_expect_message (G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, "*route-budget-bytes: 1999 is under event-max-bytes, 2000*");
+  headway_settings_get_limits (settings, &limits);
+  g_test_assert_expected_messages ();
+  g_assert_cmpuint (limits.route_budget_bytes, ==, 2000);
+  /* Once. */
+  headway_settings_get_limits (settings, &limits);
+  g_assert_cmpuint (limits.route_budget_bytes, ==, 2000);
 }
 
 static void
@@ -143,6 +161,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
   g_test_add_func ("/settings/key-file", test_key_file);
+  g_test_add_func ("/settings/a-budget-under-one-event-is-raised", test_a_budget_under_one_event);
   g_test_add_func ("/settings/unknown-key-is-named", test_unknown_key);
   g_test_add_func ("/settings/value-out-of-range-is-named", test_out_of_range);
   g_test_add_func ("/settings/wrong-type-is-named", test_wrong_type);
