@@ -77,6 +77,8 @@ int headway_cli_info (HeadwayCli *cli,
                       char **argv);
 int headway_cli_close (HeadwayCli *cli,
                        char **argv);
+int headway_cli_top (HeadwayCli *cli,
+                     char **argv);
 int headway_cli_metrics (HeadwayCli *cli,
                          char **argv);
 int headway_cli_token (HeadwayCli *cli,

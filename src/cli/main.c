@@ -22,6 +22,7 @@ static const Command commands[] = {
   { "create", N_ ("Create a bus"), headway_cli_create },
   { "info", N_ ("Show a bus"), headway_cli_info },
   { "close", N_ ("Close a bus"), headway_cli_close },
+  { "top", N_ ("Show who is slow, who floods, and what is lost"), headway_cli_top },
   { "metrics", N_ ("Print what headwayd counts"), headway_cli_metrics },
   { "token", N_ ("Print the HTTP token"), headway_cli_token },
 };

@@ -30,11 +30,11 @@ class Arguments(unittest.TestCase):
 
     def test_help_names_every_command(self):
         text = self.check(0, "--help").stdout.decode()
-        for command in ("pub", "sub", "buses", "create", "info", "close", "metrics", "token"):
+        for command in ("pub", "sub", "buses", "create", "info", "close", "top", "metrics", "token"):
             self.assertIn(f"\n  {command} ", text)
 
     def test_every_command_has_help(self):
-        for command in ("pub", "sub", "buses", "create", "info", "close", "metrics", "token"):
+        for command in ("pub", "sub", "buses", "create", "info", "close", "top", "metrics", "token"):
             text = self.check(0, command, "--help").stdout.decode()
             self.assertIn(f"headway {command} [OPTION", text)
 
@@ -47,7 +47,7 @@ class Arguments(unittest.TestCase):
             ["pub", "b", "t", "1", "--nope"], ["pub", "b", "t", "--lines", "--ndjson"], ["pub", "b", "t", "1", "--lines"],
             ["sub"], ["sub", "b", "--count=0"], ["sub", "b", "--count=x"], ["sub", "b", "--after=-1"], ["sub", "b", "--timeout=-1"],
             ["sub", "b", "--epoch=x"], ["sub", "b", "--via=pigeon"], ["buses", "x"], ["create"], ["create", "a", "b"],
-            ["create", "a", "--ring-size=4294967296"], ["info"], ["close"], ["token", "x"], ["metrics", "x"], ["--session", "--system", "buses"],
+            ["create", "a", "--ring-size=4294967296"], ["info"], ["close"], ["token", "x"], ["metrics", "x"], ["top", "x"], ["--http=unix:/x", "top"], ["--session", "--system", "buses"],
             ["--http=unix:/x", "--session", "buses"], ["buses", "--http=ftp://x"], ["--http=unix:/x", "token"],
             ["--http=unix:/x", "sub", "b", "--via=receive"], ["--http=unix:/x", "sub", "b", "--budget=1"],
         ):
@@ -66,7 +66,7 @@ class Arguments(unittest.TestCase):
         self.check(2, "pub", "b", "t", stdin=b"\"a\xff\"", says="byte 2")
 
     def test_no_message_bus(self):
-        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["metrics"], ["token"]):
+        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["metrics"], ["top"], ["top", "--once"], ["token"]):
             self.check(1, *arguments, says="message bus")
         self.check(1, "--bus-address=unix:path=/nonexistent", "buses", says="message bus")
 

@@ -6,16 +6,21 @@ Each test has a message bus, a state directory and a daemon of its own. Environm
 HEADWAY, HEADWAYD: the programs. HEADWAY_TEST_VERBOSE: pass the daemon's output through.
 """
 
+import fcntl
 import importlib.util
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -481,6 +486,142 @@ def numbers(reader):
     return [event["data"] for event in map(json.loads, list(reader.out)) if own_id(event)]
 
 
+class Screen:
+    """`headway top` on a pseudo terminal, and what is on its screen."""
+
+    def __init__(self, env, width=80, height=24):
+        self.master, slave = pty.openpty()
+        self.resize(width, height)
+        self.before = termios.tcgetattr(slave)
+        self.process = subprocess.Popen([HEADWAY, "top"], env=dict(env, TERM="xterm"), stdin=slave, stdout=slave, stderr=slave,
+                                        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.slave = slave
+        self.bytes = b""
+
+    def resize(self, width, height):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def read_until(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, self.bytes[-2000:]
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.bytes += os.read(self.master, 65536)
+        return self.bytes
+
+    def frames(self):
+        """The whole frames so far, each a list of lines without colours."""
+        text, *left = self.bytes.decode(errors="replace").split("\033[0m\033[?25h")
+        frames = text.split("\033[H")[1:None if left else -1]
+        return [[re.sub(r"\033\[[\d;]*[mKJ]", "", line) for line in re.split("\r+\n", frame)] for frame in frames]
+
+    def wait_frame(self, pattern):
+        self.read_until(lambda: any(re.search(pattern, "\n".join(frame)) for frame in self.frames()))
+        return next(frame for frame in self.frames() if re.search(pattern, "\n".join(frame)))
+
+    def wait_exit(self):
+        """The status; whether the terminal is as it was is part of it."""
+        self.read_until(lambda: self.process.poll() is not None)
+        self.read_until(lambda: self.bytes.endswith(b"\033[0m\033[?25h\033[?1049l"))
+        assert termios.tcgetattr(self.slave) == self.before
+        return self.process.returncode
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+class Top(Case):
+    def open_screen(self, **size):
+        screen = Screen(self.env, **size)
+        self.addCleanup(screen.stop)
+        return screen
+
+    def make_trouble(self):
+        """A stopped routed reader, a principal that floods it, and one that does not."""
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--mode=routed", "--budget=100000", "--json")
+        reader.process.send_signal(signal.SIGSTOP)
+        self.run_headway("pub", "demo", "t", "--lines", "--principal=agent:flood", stdin=("x" * 1000 + "\n") * 2000)
+        self.run_headway("pub", "demo", "t", "--lines", "--principal=agent:quiet", stdin="one\n")
+        return reader
+
+    def check_frame(self, frame, width=80, height=24):
+        self.assertLessEqual(len(frame), height)
+        for line in frame:
+            self.assertLessEqual(len(line), width, frame)
+            self.assertRegex(line, r"\A[^\x00-\x1f\x7f]*\Z")
+
+    def test_screen(self):
+        self.make_trouble()
+        screen = self.open_screen()
+        frame = screen.wait_frame(r"routed +dbus .* slow")
+        self.check_frame(frame)
+        text = "\n".join(frame)
+        self.assertRegex(text, r"(?m)^demo +[\d.-]+ +2001 +[\d.]+[KM] +1$")
+        self.assertRegex(text, r"(?m)^agent:flood +1 +\d+ +[\d.]+K? +100% +\d+ +floods$")
+        self.assertRegex(text, r"(?m)^agent:quiet +1 +1 +6 +0% +0$")
+        self.assertRegex(text, r"(?m)^events of a routed reader +budget +dbus, \w+ +1[89]\d\d ")
+        self.assertEqual(frame.index(next(line for line in frame if line.startswith("agent:flood"))) + 1,
+                         frame.index(next(line for line in frame if line.startswith("agent:quiet"))))
+        os.write(screen.master, b"xq")
+        self.assertEqual(screen.wait_exit(), 0)
+        for frame in screen.frames():
+            self.check_frame(frame)
+        self.assertTrue(screen.bytes.startswith(b"\033[?1049h"))
+
+    def test_signals_restore_the_terminal(self):
+        self.run_headway("create", "demo")
+        for end in (lambda screen: os.write(screen.master, b"\x03"), lambda screen: screen.process.terminate()):
+            screen = self.open_screen()
+            screen.wait_frame("(?m)^demo")
+            end(screen)
+            self.assertEqual(screen.wait_exit(), 0)
+
+    def test_resize(self):
+        for number in range(40):
+            self.run_headway("create", f"bus-with-a-long-name-{number}")
+        self.make_trouble()
+        screen = self.open_screen()
+        screen.wait_frame("(?m)^bus-with")
+        for width, height in ((40, 10), (10, 2), (1, 1), (132, 60)):
+            seen = len(screen.frames())
+            screen.resize(width, height)
+            screen.read_until(lambda: len(screen.frames()) >= seen + 2)
+            self.check_frame(screen.frames()[-1], width, height)
+        self.assertIn("bus-with-a-long-name-39", "\n".join(screen.frames()[-1]))
+        os.write(screen.master, b"q")
+        self.assertEqual(screen.wait_exit(), 0)
+
+    def test_daemon_goes_and_comes(self):
+        self.run_headway("create", "demo")
+        screen = self.open_screen()
+        screen.wait_frame("(?m)^demo")
+        self.stop_daemon()
+        self.check_frame(screen.wait_frame("headwayd is not running.*waiting"))
+        self.start_daemon()
+        self.run_headway("create", "after")
+        screen.wait_frame("(?m)^after")
+        os.write(screen.master, b"q")
+        self.assertEqual(screen.wait_exit(), 0)
+
+    def test_once(self):
+        self.make_trouble()
+        for arguments in (["top", "--once"], ["top"]):
+            out, err = self.run_headway(*arguments)
+            self.assertNotIn("\033", out)
+            self.check_frame(out.rstrip("\n").split("\n"), height=1000)
+            self.assertRegex(out, r"(?m)^agent:flood .* floods$")
+            self.assertEqual(err, "")
+
+    def test_nothing_is_there(self):
+        out = self.run_headway("top", "--once")[0]
+        self.assertRegex(out, r"\AHeadway: 0 events/s and 0 bytes/s published; buses: 0, subscriptions: 0\n\nBUS ")
+
+
 class HttpCommands(Commands):
     http = True
 
@@ -625,7 +766,7 @@ class Alone(Case):
         pass
 
     def test_daemon_is_not_there(self):
-        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["token"], ["create", "b"], ["close", "b"], ["metrics"]):
+        for arguments in (["buses"], ["info", "b"], ["sub", "b"], ["pub", "b", "t", "1"], ["token"], ["create", "b"], ["close", "b"], ["metrics"], ["top"]):
             self.assertIn("headwayd is not running", self.run_headway(*arguments, status=1)[1])
 
 
