@@ -196,6 +196,23 @@ def over_the_rate_is_refused(server, name):
 
 
 @suite.test
+def sixteen_mebibytes_at_once_never_fit_the_default_rate(server, name):
+    client = server.client()
+    bus = client.bus(name)
+    big = ('t', '"' + 'x' * (1024 * 1024 - 3) + '"')
+    client.test('SetRates', '(tt)', 10485760, 20000)
+    try:
+        expect('QuotaExceeded', bus.publish_many, [big] * 16, says=('16777216', '10485760', 'principal-bytes-per-second'))
+        # Both sides of the limit, and nothing was charged by asking for too much.
+        expect('QuotaExceeded', bus.publish_many, [big] * 10 + [('t', '1')])
+        same(bus.publish_many([big] * 10)[:2], (1, 10))
+        expect('RateLimited', bus.publish_many, [big], says='retry-after-ms=')
+    finally:
+        client.test('SetRates', '(tt)', 0, 0)
+    same(bus.publish_many([big] * 16)[:2], (11, 16))
+
+
+@suite.test
 def others_queue_behind_many(server, name):
     first, second = server.client(), server.client()
     bus = first.bus(name)
@@ -414,7 +431,7 @@ own.call('Close')
 
 
 @suite.test
-def a_stranger_may_less(server, name):
+def case_148_a_stranger_may_less(server, name):
     if os.getuid() != 0:
         return 'only root can be somebody else'
     bus = server.client().bus(name)
