@@ -51,6 +51,7 @@ headway_sse_batch_is_full (const HeadwaySseBatch *self)
 static inline void
 headway_sse_batch_append (HeadwaySseBatch *self, HeadwaySseFrame *frame)
 {
+  g_assert (self->count < HEADWAY_SSE_BATCH_FRAMES);
   self->frames[self->count++] = frame;
   self->bytes += frame->length;
 }

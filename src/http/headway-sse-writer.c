@@ -70,6 +70,16 @@ write_out (HeadwaySseWriter *self)
     }
 }
 
+/* Whether another frame may go into the batch. One that is still full from before the socket had room
+ * again is written first; if that fails, the writer is blocked or gone. */
+static gboolean
+has_room (HeadwaySseWriter *self)
+{
+  if (headway_sse_batch_is_full (&self->batch))
+    write_out (self);
+  return !self->is_blocked && !self->is_gone;
+}
+
 void
 headway_sse_writer_queue (HeadwaySseWriter *self, HeadwaySseFrame *frame)
 {
@@ -88,7 +98,7 @@ writer_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
 {
   HeadwaySseWriter *self = (HeadwaySseWriter *) sink;
 
-  if (self->is_blocked || self->is_pulling || self->is_over || self->is_gone)
+  if (self->is_blocked || self->is_pulling || self->is_over || self->is_gone || !has_room (self))
     return FALSE;
 
   headway_sse_writer_queue (self, headway_sse_hub_get_frame (self->hub, self, event, resume_id));
@@ -283,8 +293,10 @@ headway_sse_writer_turn (HeadwaySseWriter *self, HeadwayInstant now)
 void
 headway_sse_writer_beat (HeadwaySseWriter *self)
 {
-  self->owes_heartbeat = self->is_blocked;
-  if (self->is_blocked || self->is_over || self->is_gone)
+  if (self->is_over || self->is_gone)
+    return;
+  self->owes_heartbeat = self->is_blocked || !has_room (self);
+  if (self->owes_heartbeat || self->is_gone)
     return;
 
   headway_sse_writer_queue (self, headway_sse_frame_ref (headway_sse_hub_get_heartbeat (self->hub)));

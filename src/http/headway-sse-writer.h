@@ -69,7 +69,8 @@ HeadwaySseWriter *headway_sse_writer_new (HeadwaySseHub *hub,
  * frame must never look like a clean one (sse-contract.md, case 100). */
 void headway_sse_writer_free (HeadwaySseWriter *self, gboolean is_reset);
 
-/* Puts @frame (transfer full) behind what waits to be written. Not while it is blocked. */
+/* Puts @frame (transfer full) behind what waits to be written. Not while it is blocked, nor while its
+ * batch is full. */
 void headway_sse_writer_queue (HeadwaySseWriter *self, HeadwaySseFrame *frame);
 
 /* One turn of the main loop: writes what waits, then takes and writes a bounded portion. */
