@@ -18,6 +18,9 @@
 #define LOCK_FILE  "lock"
 #define ID_BLOCK   10000
 
+/* A write that failed is tried again: a publish waits up to 5 s for its ids (decisions.md 4). */
+#define RETRY_MS 500
+
 /* A bus that waits for a mark to be on the disk. */
 typedef struct
 {
@@ -37,6 +40,7 @@ struct _HeadwayStateStore
   GArray *requests;         /* Request: of the next write */
   GArray *writing;          /* Request: of the write that is under way */
   gboolean is_writing;
+  guint retry_id;
   gboolean is_dirty;
   gboolean is_closed;
   gboolean has_failed; /* so that a full disk is logged once */
@@ -75,6 +79,7 @@ headway_state_store_finalize (GObject *object)
 {
   HeadwayStateStore *self = HEADWAY_STATE_STORE (object);
 
+  g_clear_handle_id (&self->retry_id, g_source_remove);
   g_clear_weak_pointer (&self->table);
   g_clear_pointer (&self->state, headway_state_table_free);
   g_array_unref (self->requests);
@@ -266,6 +271,44 @@ log_outcome (HeadwayStateStore *self, const GError *error)
   self->has_failed = error != NULL;
 }
 
+/* Those that were refused after 5 s need nothing any more. */
+static void
+drop_refused_requests (HeadwayStateStore *self)
+{
+  for (guint i = self->requests->len; i > 0; i--)
+    if (!headway_bus_is_reserving_ids (g_array_index (self->requests, Request, i - 1).bus))
+      g_array_remove_index (self->requests, i - 1);
+}
+
+static gboolean
+on_retry (gpointer user_data)
+{
+  HeadwayStateStore *self = user_data;
+
+  self->retry_id = 0;
+  drop_refused_requests (self);
+  start_write (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+add_request (HeadwayStateStore *self, HeadwayBus *bus, guint64 up_to)
+{
+  Request request;
+
+  for (guint i = 0; i < self->requests->len; i++)
+    {
+      Request *known = &g_array_index (self->requests, Request, i);
+
+      if (known->bus != bus)
+        continue;
+      known->up_to = MAX (known->up_to, up_to);
+      return;
+    }
+  request = (Request){ g_object_ref (bus), up_to };
+  g_array_append_val (self->requests, request);
+}
+
 static void
 on_written (GObject *source, GAsyncResult *result, gpointer user_data)
 {
@@ -284,14 +327,13 @@ on_written (GObject *source, GAsyncResult *result, gpointer user_data)
       Request *request = &g_array_index (served, Request, i);
 
       if (error != NULL)
-        headway_bus_table_ids_refused (self->table, request->bus, error->message);
+        add_request (self, request->bus, request->up_to);
       else
         headway_bus_table_ids_granted (self->table, request->bus, request->up_to, headway_clock_now ());
     }
-  if (error != NULL && self->requests->len == 0)
-    /* Tried again with the next reservation; a loop here would spin on a full disk. */
-    return;
-  if (self->is_dirty)
+  if (error != NULL && self->retry_id == 0)
+    self->retry_id = g_timeout_add (RETRY_MS, on_retry, self);
+  else if (error == NULL && self->is_dirty)
     start_write (self);
 }
 
@@ -304,6 +346,7 @@ start_write (HeadwayStateStore *self)
   self->is_dirty = TRUE;
   if (self->is_writing || self->is_closed)
     return;
+  g_clear_handle_id (&self->retry_id, g_source_remove);
   self->is_dirty = FALSE;
   self->is_writing = TRUE;
   g_array_unref (self->writing);
@@ -341,11 +384,10 @@ static void
 state_store_reserve (HeadwayBusStore *store, HeadwayBus *bus, guint64 up_to)
 {
   HeadwayStateStore *self = HEADWAY_STATE_STORE (store);
-  Request request = { g_object_ref (bus), up_to };
 
   /* A write that fails leaves a mark that is too high in memory, never one that is too low. */
   put_record (self, bus, up_to);
-  g_array_append_val (self->requests, request);
+  add_request (self, bus, up_to);
   start_write (self);
 }
 
@@ -415,6 +457,7 @@ headway_state_store_close (HeadwayStateStore *self, GError **error)
   while (self->is_writing)
     g_main_context_iteration (NULL, TRUE);
   self->is_closed = TRUE;
+  g_clear_handle_id (&self->retry_id, g_source_remove);
   for (guint i = 0; i < buses->len; i++)
     {
       HeadwayBus *bus = g_ptr_array_index (buses, i);

@@ -347,6 +347,12 @@ headway_bus_get_granted_id (HeadwayBus *self)
 }
 
 gboolean
+headway_bus_is_reserving_ids (HeadwayBus *self)
+{
+  return self->is_reserving;
+}
+
+gboolean
 headway_bus_is_waiting_for_ids (HeadwayBus *self)
 {
   return headway_bus_get_waiting_since_us (self) > 0;

@@ -109,6 +109,8 @@ void headway_bus_grant_ids (HeadwayBus *self, guint64 up_to, HeadwayInstant now)
 /* No block could be reserved: waiting publishes fail with UNAVAILABLE and @reason. */
 void headway_bus_refuse_ids (HeadwayBus *self, const char *reason);
 guint64 headway_bus_get_granted_id (HeadwayBus *self);
+/* TRUE from asking the store until it has granted or refused. */
+gboolean headway_bus_is_reserving_ids (HeadwayBus *self);
 /* TRUE while a publish waits for ids; headway_bus_refuse_ids() after 5 s is up to the daemon. */
 gboolean headway_bus_is_waiting_for_ids (HeadwayBus *self);
 
