@@ -126,27 +126,33 @@ headway_notice_to_event (const HeadwayNotice *self,
   return headway_event_new_synthetic (type, data->str, data->len, system, now);
 }
 
+static const char *const snapshot_members[] = { "sessionId", "currentModelId", "currentApprovalMode" };
+
+/* The last member of that name, as readers of duplicate names see it. */
 static gboolean
-has_member (const HeadwayJson *object, const char *member)
+find_member (const HeadwayJson *object, const char *member, HeadwayJson *found)
 {
   HeadwayJsonIter iter;
   HeadwayJson name, value;
+  gboolean is_found = FALSE;
 
   headway_json_iter_init (&iter, object);
   while (headway_json_iter_next (&iter, &name, &value))
     if (headway_json_string_equals (&name, member))
-      return TRUE;
-  return FALSE;
+      {
+        *found = value;
+        is_found = TRUE;
+      }
+  return is_found;
 }
 
-static void
-append_member (GString *data, const HeadwayJson *name, const HeadwayJson *value)
+static gboolean
+is_snapshot_member (const HeadwayJson *name)
 {
-  if (data->len > 1)
-    g_string_append_c (data, ',');
-  g_string_append_len (data, name->text, name->length);
-  g_string_append_c (data, ':');
-  g_string_append_len (data, value->text, value->length);
+  for (guint i = 0; i < G_N_ELEMENTS (snapshot_members); i++)
+    if (headway_json_string_equals (name, snapshot_members[i]))
+      return TRUE;
+  return FALSE;
 }
 
 HeadwayEvent *
@@ -155,21 +161,26 @@ headway_notice_snapshot (const char *bus_name,
                          HeadwayPrincipal *system,
                          HeadwayInstant now)
 {
-  static const char *const defaults[] = { "currentModelId", "currentApprovalMode" };
   g_autoptr (GString) data = g_string_new ("{");
   HeadwayJsonIter iter;
   HeadwayJson name, value;
 
-  if (object == NULL || !has_member (object, "sessionId"))
-    g_string_append_printf (data, "\"sessionId\":\"%s\"", bus_name);
-  for (guint i = 0; i < G_N_ELEMENTS (defaults); i++)
-    if (object == NULL || !has_member (object, defaults[i]))
-      g_string_append_printf (data, "%s\"%s\":null", data->len > 1 ? "," : "", defaults[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (snapshot_members); i++)
+    {
+      g_string_append_printf (data, "%s\"%s\":", i > 0 ? "," : "", snapshot_members[i]);
+      if (object != NULL && find_member (object, snapshot_members[i], &value))
+        g_string_append_len (data, value.text, (gssize) value.length);
+      else if (i == 0)
+        g_string_append_printf (data, "\"%s\"", bus_name);
+      else
+        g_string_append (data, "null");
+    }
   if (object != NULL)
     {
       headway_json_iter_init (&iter, object);
       while (headway_json_iter_next (&iter, &name, &value))
-        append_member (data, &name, &value);
+        if (!is_snapshot_member (&name))
+          g_string_append_printf (data, ",%.*s:%.*s", (int) name.length, name.text, (int) value.length, value.text);
     }
   g_string_append_c (data, '}');
   return headway_event_new_synthetic ("session_snapshot", data->str, data->len, system, now);

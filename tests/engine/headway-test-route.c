@@ -91,21 +91,39 @@ test_event_of (TestBus *self, const char *principal, gsize cost, gboolean is_fin
   return test_event_at (self, principal, "t.x", cost, is_final);
 }
 
+/* A publish from inside another is answered when its caller has returned. */
+typedef struct
+{
+  HeadwayOutcome outcome;
+  gboolean is_answered;
+  gboolean is_left;
+} PublishCall;
+
 static void
 on_published (HeadwayBatch *batch, const GError *error, gpointer user_data)
 {
+  PublishCall *call = user_data;
+
   g_assert_no_error ((GError *) error);
-  *(HeadwayOutcome *) user_data = *headway_batch_get_outcome (batch);
+  call->outcome = *headway_batch_get_outcome (batch);
+  call->is_answered = TRUE;
+  if (call->is_left)
+    g_free (call);
 }
 
 HeadwayOutcome
 test_publish (TestBus *self, HeadwayEvent *event)
 {
-  HeadwayOutcome outcome = { 0 };
-  HeadwayBatch *batch = headway_batch_new (1, on_published, &outcome);
+  PublishCall *call = g_new0 (PublishCall, 1);
+  HeadwayBatch *batch = headway_batch_new (1, on_published, call);
+  HeadwayOutcome outcome;
 
   headway_batch_add (batch, event);
   headway_bus_publish (self->bus, batch, self->now);
+  outcome = call->outcome;
+  call->is_left = TRUE;
+  if (call->is_answered)
+    g_free (call);
   return outcome;
 }
 

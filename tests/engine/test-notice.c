@@ -162,10 +162,10 @@ test_snapshot (void)
   assert_snapshot (NULL, "{\"sessionId\":\"s-1\",\"currentModelId\":null,\"currentApprovalMode\":null}");
   assert_snapshot ("{}", "{\"sessionId\":\"s-1\",\"currentModelId\":null,\"currentApprovalMode\":null}");
   assert_snapshot ("{\"currentModelId\":\"m\"}",
-                   "{\"sessionId\":\"s-1\",\"currentApprovalMode\":null,\"currentModelId\":\"m\"}");
+                   "{\"sessionId\":\"s-1\",\"currentModelId\":\"m\",\"currentApprovalMode\":null}");
   assert_snapshot ("{ \"x\" : [1] , \"current\\u004dodelId\":1}",
-                   "{\"sessionId\":\"s-1\",\"currentApprovalMode\":null,\"x\":[1],\"current\\u004dodelId\":1}");
-  assert_snapshot ("{\"sessionId\":\"other\",\"currentModelId\":1,\"currentApprovalMode\":2}",
+                   "{\"sessionId\":\"s-1\",\"currentModelId\":1,\"currentApprovalMode\":null,\"x\":[1]}");
+  assert_snapshot ("{\"currentApprovalMode\":2,\"sessionId\":\"other\",\"currentModelId\":0,\"currentModelId\":1}",
                    "{\"sessionId\":\"other\",\"currentModelId\":1,\"currentApprovalMode\":2}");
 }
 
