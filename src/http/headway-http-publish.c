@@ -287,6 +287,32 @@ check_name (HeadwayHttpRequest *request)
   return FALSE;
 }
 
+/* JSON is UTF-8, and nothing is unpacked here: a small body could become a large one. */
+static gboolean
+check_coding (HeadwayHttpRequest *request)
+{
+  SoupMessageHeaders *headers = soup_server_message_get_request_headers (request->message);
+  const char *coding = soup_message_headers_get_list (headers, "Content-Encoding");
+  g_autoptr (GHashTable) parameters = NULL;
+  const char *charset = NULL;
+
+  if (coding != NULL && g_ascii_strcasecmp (coding, "identity") != 0)
+    {
+      headway_http_request_answer_text (request, 415, "unsupported_media_type",
+                                        "Content-Encoding is not supported, send the body as it is");
+      return FALSE;
+    }
+  if (soup_message_headers_get_content_type (headers, &parameters) != NULL)
+    charset = g_hash_table_lookup (parameters, "charset");
+  if (charset != NULL && g_ascii_strcasecmp (charset, "utf-8") != 0 && g_ascii_strcasecmp (charset, "utf8") != 0)
+    {
+      headway_http_request_answer_text (request, 415, "unsupported_media_type",
+                                        "the charset is not utf-8, which JSON is");
+      return FALSE;
+    }
+  return TRUE;
+}
+
 void
 headway_http_publish_handle (HeadwayHttpRequest *request)
 {
@@ -295,6 +321,8 @@ headway_http_publish_handle (HeadwayHttpRequest *request)
   Publish *publish;
 
   if (!check_name (request) || !check_client_id (request) || !parse_seed (request, &is_seed))
+    return;
+  if (!check_coding (request))
     return;
   if (!is_ndjson && !headway_http_request_is_type (request, "application/json"))
     {

@@ -68,12 +68,17 @@ count_user (HeadwayHttpServer *self, guint32 uid, int change)
   return n;
 }
 
+/* TCP and Unix sockets have the cap each: whoever fills the one, without a token even, must not shut the
+ * owner out of the other. */
 static gboolean
 has_room (HeadwayHttpServer *self, guint32 uid)
 {
-  if (g_hash_table_size (self->connections) >= self->settings.max_connections)
+  guint n_tcp = count_user (self, HEADWAY_UID_NOBODY, 0);
+  guint n_alike = uid == HEADWAY_UID_NOBODY ? n_tcp : g_hash_table_size (self->connections) - n_tcp;
+
+  if (n_alike >= self->settings.max_connections)
     return FALSE;
-  if (uid == G_MAXUINT32 || uid == 0 || uid == (guint32) getuid () || self->settings.max_user_connections == 0)
+  if (uid == HEADWAY_UID_NOBODY || uid == 0 || uid == (guint32) getuid () || self->settings.max_user_connections == 0)
     return TRUE;
   return count_user (self, uid, 0) < self->settings.max_user_connections;
 }

@@ -99,6 +99,16 @@ def a_half_closed_client_gets_its_answer():
 
 
 @test
+def silent_tcp_connections_leave_the_unix_socket_free():
+    with Server("--max-connections", "5") as server:
+        silent = [server.connect() for _ in range(8)]
+        server.wait_for(lambda: server.counts()["connections"] >= 5, "five connections")
+        assert server.request("GET", "/health", unix=True).status == 200
+        for peer in silent:
+            peer.close()
+
+
+@test
 def the_cap_on_connections():
     with Server("--max-connections", "10") as server:
         server.create("b")

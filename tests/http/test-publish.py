@@ -182,6 +182,18 @@ def content_types():
 
 
 @test
+def codings_and_charsets():
+    with Server() as server:
+        for headers, type in (([("Content-Encoding", "gzip")], "application/json"), ([("Content-Encoding", "br")], NDJSON),
+                              ([], "application/json; charset=latin1"), ([], NDJSON + "; charset=utf-16")):
+            answer = post(server, "b", event(), type, headers=headers)
+            assert (answer.status, answer.code) == (415, "unsupported_media_type"), (headers, type, answer)
+        for headers, type in (([("Content-Encoding", "identity")], "application/json"),
+                              ([], "application/json; charset=UTF-8"), ([], 'application/json; charset="utf-8"')):
+            assert post(server, "b", event(), type, headers=headers).status == 200, (headers, type)
+
+
+@test
 def chunked_bodies_split_anywhere():
     with Server() as server:
         body = json.dumps([event("\U0001F600"), event(2)]).encode()
