@@ -69,13 +69,35 @@ headway_settings_init (HeadwaySettings *self)
 
 /* --- The key file --------------------------------------------------------------------------- */
 
+/* In words: the type, and the range where there is one. Returns: (transfer full). */
+static char *
+describe_allowed (GSettingsSchemaKey *key)
+{
+  g_autoptr (GVariant) range = g_settings_schema_key_get_range (key);
+  const GVariantType *type = g_settings_schema_key_get_value_type (key);
+  g_autoptr (GVariant) limits = NULL;
+  g_autoptr (GVariant) minimum = NULL;
+  g_autoptr (GVariant) maximum = NULL;
+  g_autofree char *from = NULL;
+  g_autofree char *to = NULL;
+  const char *kind;
+
+  g_variant_get (range, "(&sv)", &kind, &limits);
+  if (strcmp (kind, "range") != 0)
+    return g_strdup_printf ("a value of type %.*s", (int) g_variant_type_get_string_length (type), g_variant_type_peek_string (type));
+  minimum = g_variant_get_child_value (limits, 0);
+  maximum = g_variant_get_child_value (limits, 1);
+  from = g_variant_print (minimum, FALSE);
+  to = g_variant_print (maximum, FALSE);
+  return g_strdup_printf ("%s to %s", from, to);
+}
+
 /* GSettings answers a value out of range with the default, in silence: so it is checked here. */
 static gboolean
 check_value (HeadwaySettings *self, GKeyFile *file, const char *name, GError **error)
 {
   g_autoptr (GSettingsSchemaKey) key = NULL;
   g_autoptr (GVariant) value = NULL;
-  g_autoptr (GVariant) range = NULL;
   g_autofree char *text = g_key_file_get_value (file, GROUP_NAME, name, NULL);
   g_autofree char *allowed = NULL;
 
@@ -89,11 +111,8 @@ check_value (HeadwaySettings *self, GKeyFile *file, const char *name, GError **e
   if (value != NULL && g_settings_schema_key_range_check (key, value))
     return TRUE;
 
-  range = g_settings_schema_key_get_range (key);
-  allowed = g_variant_print (range, FALSE);
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-               "%s: %s=%s is no value of type %s in the allowed range %s",
-               self->file, name, text, (const char *) g_settings_schema_key_get_value_type (key), allowed);
+  allowed = describe_allowed (key);
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s: %s=%s is not allowed, %s is", self->file, name, text, allowed);
   return FALSE;
 }
 

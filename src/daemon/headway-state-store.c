@@ -322,6 +322,8 @@ on_written (GObject *source, GAsyncResult *result, gpointer user_data)
   if (self->is_closed)
     return;
   log_outcome (self, error);
+  if (self->table != NULL)
+    headway_bus_table_set_ids_trouble (self->table, error != NULL ? error->message : NULL);
   for (guint i = 0; i < served->len && self->table != NULL; i++)
     {
       Request *request = &g_array_index (served, Request, i);

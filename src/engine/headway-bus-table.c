@@ -54,6 +54,7 @@ struct _HeadwayBusTable
   GQueue work;                       /* HeadwayBus (owned): wants headway_bus_run() */
   guint last_number;
   gint64 now_us;
+  char *ids_trouble; /* owned, nullable */
   gboolean is_shut_down;
 };
 
@@ -99,6 +100,7 @@ headway_bus_table_finalize (GObject *object)
   HeadwayBusTable *self = HEADWAY_BUS_TABLE (object);
 
   g_hash_table_unref (self->entries);
+  g_free (self->ids_trouble);
   headway_rate_limiter_free (self->limiter);
   headway_metrics_free (self->metrics);
   headway_principal_table_unref (self->principals);
@@ -441,6 +443,13 @@ headway_bus_table_ids_granted (HeadwayBusTable *self, HeadwayBus *bus, guint64 u
 }
 
 void
+headway_bus_table_set_ids_trouble (HeadwayBusTable *self, const char *reason)
+{
+  g_free (self->ids_trouble);
+  self->ids_trouble = g_strdup (reason);
+}
+
+void
 headway_bus_table_ids_refused (HeadwayBusTable *self, HeadwayBus *bus, const char *reason)
 {
   Entry *entry = g_hash_table_lookup (self->entries, headway_bus_get_name (bus));
@@ -556,7 +565,11 @@ tick_entry (HeadwayBusTable *self, Entry *entry, HeadwayInstant now, gint64 drai
     }
   if (since_us > 0 && now.monotonic_us - since_us >= IDS_WAIT_US)
     {
-      headway_bus_table_ids_refused (self, entry->bus, "no event ids could be reserved within 5 seconds");
+      g_autofree char *reason = g_strdup_printf ("no event ids could be reserved within 5 seconds%s%s",
+                                                 self->ids_trouble != NULL ? ": " : "",
+                                                 self->ids_trouble != NULL ? self->ids_trouble : "");
+
+      headway_bus_table_ids_refused (self, entry->bus, reason);
       return;
     }
   if (headway_bus_get_subscriber_count (entry->bus) > 0)

@@ -111,6 +111,9 @@ void headway_bus_table_collect (HeadwayBusTable *self);
 
 /* For the store: ids of @bus up to @up_to are safe to use. Runs what waited for them. */
 void headway_bus_table_ids_granted (HeadwayBusTable *self, HeadwayBus *bus, guint64 up_to, HeadwayInstant now);
+/* For the store: why it cannot reserve ids at present, or NULL; copied. What waits for them is told
+ * when its 5 s are over. */
+void headway_bus_table_set_ids_trouble (HeadwayBusTable *self, const char *reason);
 /* For the store: none could be reserved. What waits for them fails with UNAVAILABLE and @reason. */
 void headway_bus_table_ids_refused (HeadwayBusTable *self, HeadwayBus *bus, const char *reason);
 
