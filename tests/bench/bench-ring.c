@@ -10,7 +10,7 @@
 /* bench-ring [REPETITIONS]: what a publish costs with a full ring of 1 000 to 1 000 000 events, and
  * with 0, 1 and 100 subscribers that keep up. Repetitions of all cases are interleaved, so that a
  * busy machine disturbs all alike, and medians are compared. Exits 1 if the largest ring costs 1.3
- * times the smallest or more (docs/performance.md). */
+ * times the smallest or more (performance.md). */
 
 #define N_PUBLISHES 10000
 #define REPETITIONS 41

@@ -225,3 +225,21 @@ test_filtered (TestBus *self, const char *patterns, const char *types)
   options.filter = filter;
   return test_subscribe (self, &options);
 }
+
+char *
+test_dup_envelope (HeadwayEvent *event)
+{
+  gsize length;
+  const char *envelope = headway_event_get_envelope (event, &length);
+
+  return g_strndup (envelope, length);
+}
+
+HeadwayEvent *
+test_take_event (TestBus *t, HeadwaySubscription *subscription)
+{
+  HeadwayDelivery delivery;
+
+  g_assert_cmpuint (headway_subscription_take (subscription, t->now, 1, G_MAXSIZE, &delivery), ==, 1);
+  return delivery.event;
+}

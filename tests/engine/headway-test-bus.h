@@ -3,7 +3,7 @@
 
 #include "engine/headway-bus.h"
 
-/* A bus to test with, ways to publish and subscribe in the words of docs/sse-contract.md 6, and a
+/* A bus to test with, ways to publish and subscribe in the words of sse-contract.md 6, and a
  * notation of what a reader got in which each case reads like the contract:
  *
  *   #3                            an event; four and more in a row are #3..#6
@@ -157,3 +157,8 @@ void test_sink_init (TestSink *self, guint room);
 void test_sink_clear (TestSink *self);
 /* What it got so far. */
 char *test_sink_end (TestSink *self);
+
+/* (transfer full) */
+char *test_dup_envelope (HeadwayEvent *event);
+/* The one event that waits next; there is one. (transfer full) */
+HeadwayEvent *test_take_event (TestBus *t, HeadwaySubscription *subscription);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What a reader got, as text. Reads the data of notices member by member in the order of
- * docs/sse-contract.md 1.5, so that a wrong name or place fails here. */
+ * sse-contract.md 1.5, so that a wrong name or place fails here. */
 
 #define RUN_MIN 4
 

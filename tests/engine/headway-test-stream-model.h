@@ -3,8 +3,8 @@
 
 #include <glib.h>
 
-/* What a bus and its `stream` subscriptions do, written down a second time from docs/sse-contract.md
- * and docs/decisions.md as plainly as possible: arrays that are searched and shifted, texts that are
+/* What a bus and its `stream` subscriptions do, written down a second time from sse-contract.md
+ * and decisions.md as plainly as possible: arrays that are searched and shifted, texts that are
  * printed, real numbers for thresholds. It includes nothing of the engine. */
 
 typedef struct

@@ -7,7 +7,7 @@
 #include "engine/headway-bus-private.h"
 #include "engine/headway-error.h"
 
-/* Ids in blocks (docs/decisions.md 4). */
+/* Ids in blocks (decisions.md 4). */
 
 typedef struct
 {

@@ -1,70 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "headway-test-bus.h"
+#include "headway-test-watcher.h"
 
 #include <string.h>
 
-/* Order and observers: cases 53 to 60 of docs/routing.md 4D. */
-
-typedef struct
-{
-  GString *seen;   /* owned */
-  HeadwayBus *bus; /* borrowed */
-  guint n_nested;  /* publishes to make from inside */
-  guint to_remove; /* an observer to remove from inside */
-  gboolean must_close;
-  TestResult result;
-} Watcher;
-
-static HeadwayBatch *
-batch_on (HeadwayBus *bus, const char *topic, HeadwayBatchDone done, gpointer user_data)
-{
-  HeadwayBatch *batch = headway_batch_new (1, done, user_data);
-
-  headway_batch_add (batch, test_event_on (headway_bus_get_system (bus), topic, NULL));
-  return batch;
-}
-
-static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
-{
-  Watcher *self = user_data;
-
-  g_string_append_printf (self->seen, "%s%s:%" G_GUINT64_FORMAT, self->seen->len > 0 ? " " : "",
-                          headway_event_get_topic (event), headway_event_get_id (event));
-  for (; self->n_nested > 0; self->n_nested--)
-    headway_bus_publish (bus, batch_on (bus, "inner", NULL, NULL), test_instant (0));
-  if (self->to_remove > 0)
-    headway_bus_remove_observer (bus, self->to_remove);
-  self->to_remove = 0;
-  if (self->must_close)
-    headway_bus_close (bus);
-}
-
-static Watcher
-watcher (TestBus *t)
-{
-  return (Watcher){ .seen = g_string_new (NULL), .bus = t->bus };
-}
-
-static void
-watcher_clear (Watcher *self)
-{
-  g_string_free (self->seen, TRUE);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Watcher, watcher_clear)
+/* Order and observers: cases 53 to 60 of routing.md 4D. */
 
 static void
 test_case_53 (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
   g_autoptr (HeadwayBus) other = g_object_ref (t.bus);
 
-  headway_bus_add_observer (t.bus, on_event, &w, NULL);
-  headway_bus_publish (other, batch_on (other, "a", NULL, NULL), t.now);
+  headway_bus_add_observer (t.bus, test_watcher_see, &w, NULL);
+  headway_bus_publish (other, test_batch_on (other, "a", NULL, NULL), t.now);
   g_assert_cmpstr (w.seen->str, ==, "a:1");
 }
 
@@ -81,7 +32,7 @@ on_event_second_publisher (HeadwayBus *bus, HeadwayEvent *event, gpointer user_d
 
   g_string_append_printf (order, " begin:%" G_GUINT64_FORMAT, headway_event_get_id (event));
   if (headway_event_get_id (event) == 1)
-    headway_bus_publish (bus, batch_on (bus, "second", on_done_note, order), test_instant (0));
+    headway_bus_publish (bus, test_batch_on (bus, "second", on_done_note, order), test_instant (0));
   g_string_append_printf (order, " end:%" G_GUINT64_FORMAT, headway_event_get_id (event));
 }
 
@@ -94,7 +45,7 @@ test_case_54 (void)
   g_autoptr (GString) order = g_string_new (NULL);
 
   headway_bus_add_observer (t.bus, on_event_second_publisher, order, NULL);
-  headway_bus_publish (t.bus, batch_on (t.bus, "first", on_done_note, order), t.now);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "first", on_done_note, order), t.now);
   g_assert_cmpstr (order->str, ==, " begin:1 end:1 done begin:2 end:2 done");
 }
 
@@ -102,11 +53,11 @@ static void
 test_case_55 (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
 
   w.n_nested = 1;
-  headway_bus_add_observer (t.bus, on_event, &w, NULL);
-  headway_bus_publish (t.bus, batch_on (t.bus, "outer", NULL, NULL), t.now);
+  headway_bus_add_observer (t.bus, test_watcher_see, &w, NULL);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "outer", NULL, NULL), t.now);
   g_assert_cmpstr (w.seen->str, ==, "outer:1 inner:2");
 }
 
@@ -114,8 +65,8 @@ static void
 test_case_56 (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
-  g_auto (Watcher) later = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
+  g_auto (TestWatcher) later = test_watcher (&t);
   g_autoptr (HeadwaySubscription) live = test_live (&t, 0);
   g_autoptr (HeadwaySubscription) inner = test_filtered (&t, "inner", NULL);
   g_autoptr (HeadwaySubscription) replayed = NULL;
@@ -125,9 +76,9 @@ test_case_56 (void)
   test_sink_init (&sink, G_MAXUINT);
   headway_subscription_attach (live, &sink.base, NULL);
   w.n_nested = 2;
-  headway_bus_add_observer (t.bus, on_event, &w, NULL);
-  headway_bus_add_observer (t.bus, on_event, &later, NULL);
-  headway_bus_publish (t.bus, batch_on (t.bus, "outer", NULL, NULL), t.now);
+  headway_bus_add_observer (t.bus, test_watcher_see, &w, NULL);
+  headway_bus_add_observer (t.bus, test_watcher_see, &later, NULL);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "outer", NULL, NULL), t.now);
   replayed = test_from (&t, 0);
   g_assert_cmpstr (w.seen->str, ==, "outer:1 inner:2 inner:3");
   g_assert_cmpstr (later.seen->str, ==, "outer:1 inner:2 inner:3");
@@ -143,7 +94,7 @@ publish_last_words (gpointer user_data)
 {
   HeadwayBus *bus = user_data;
 
-  headway_bus_publish (bus, batch_on (bus, "last-words", NULL, NULL), test_instant (0));
+  headway_bus_publish (bus, test_batch_on (bus, "last-words", NULL, NULL), test_instant (0));
 }
 
 static void
@@ -156,15 +107,15 @@ static void
 test_case_57 (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
   guint observer;
 
   /* Removes itself while it is told, and its destroy function publishes. */
   observer = headway_bus_add_observer (t.bus, on_event_remove_self, t.bus, publish_last_words);
   g_assert_cmpuint (observer, ==, 1);
-  headway_bus_add_observer (t.bus, on_event, &w, NULL);
-  headway_bus_publish (t.bus, batch_on (t.bus, "a", NULL, NULL), t.now);
-  headway_bus_publish (t.bus, batch_on (t.bus, "b", NULL, NULL), t.now);
+  headway_bus_add_observer (t.bus, test_watcher_see, &w, NULL);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "a", NULL, NULL), t.now);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "b", NULL, NULL), t.now);
   g_assert_cmpstr (w.seen->str, ==, "a:1 last-words:2 b:3");
   headway_bus_remove_observer (t.bus, observer);
   headway_bus_remove_observer (t.bus, 99);
@@ -179,11 +130,11 @@ static void
 test_observer_removes_another (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) first = watcher (&t);
-  g_auto (Watcher) second = watcher (&t);
+  g_auto (TestWatcher) first = test_watcher (&t);
+  g_auto (TestWatcher) second = test_watcher (&t);
 
-  headway_bus_add_observer (t.bus, on_event, &first, NULL);
-  first.to_remove = headway_bus_add_observer (t.bus, on_event, &second, NULL);
+  headway_bus_add_observer (t.bus, test_watcher_see, &first, NULL);
+  first.to_remove = headway_bus_add_observer (t.bus, test_watcher_see, &second, NULL);
   test_pub (&t, 2);
   g_assert_cmpstr (first.seen->str, ==, "foo:1 foo:2");
   g_assert_cmpstr (second.seen->str, ==, "");
@@ -194,14 +145,14 @@ on_event_add_many (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
 {
   if (headway_event_get_id (event) == 1)
     for (guint i = 0; i < 50; i++)
-      headway_bus_add_observer (bus, on_event, user_data, NULL);
+      headway_bus_add_observer (bus, test_watcher_see, user_data, NULL);
 }
 
 static void
 test_observer_adds (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
 
   headway_bus_add_observer (t.bus, on_event_add_many, &w, NULL);
   test_pub (&t, 1);
@@ -223,7 +174,7 @@ test_observers_go_with_the_bus (void)
   guint n_destroyed = 0;
 
   for (guint i = 0; i < 3; i++)
-    headway_bus_add_observer (t.bus, on_event, &n_destroyed, count_destroy);
+    headway_bus_add_observer (t.bus, test_watcher_see, &n_destroyed, count_destroy);
   headway_bus_remove_observer (t.bus, 2);
   g_assert_cmpuint (n_destroyed, ==, 1);
   test_bus_clear (&t);
@@ -239,7 +190,7 @@ on_event_nest (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
   if (headway_event_get_id (event) % 10 != 0 || *n_left == 0)
     return;
   --*n_left;
-  headway_bus_publish (bus, batch_on (bus, "p.nested", NULL, NULL), test_instant (0));
+  headway_bus_publish (bus, test_batch_on (bus, "p.nested", NULL, NULL), test_instant (0));
 }
 
 static void
@@ -258,10 +209,10 @@ test_case_58 (void)
   for (guint i = 0; i < 8 * 9000 / TEST_SLOWDOWN; i++)
     {
       g_autofree char *topic = g_strdup_printf ("p.%u", i % 8);
-      headway_bus_publish (t.bus, batch_on (t.bus, topic, NULL, NULL), t.now);
+      headway_bus_publish (t.bus, test_batch_on (t.bus, topic, NULL, NULL), t.now);
     }
   while (n_left-- > 0)
-    headway_bus_publish (t.bus, batch_on (t.bus, "p.rest", NULL, NULL), t.now);
+    headway_bus_publish (t.bus, test_batch_on (t.bus, "p.rest", NULL, NULL), t.now);
   got = test_sink_end (&sink);
   expected = g_strdup_printf ("#1..#%u", 80000 / TEST_SLOWDOWN);
   g_assert_cmpstr (got, ==, expected);

@@ -3,7 +3,7 @@
 
 #include "headway-test-table.h"
 
-/* All buses by name: running, closing, expiring, stopping (docs/decisions.md 2 to 6, 8). */
+/* All buses by name: running, closing, expiring, stopping (decisions.md 2 to 6, 8). */
 
 /* --- Running -------------------------------------------------------------------------------- */
 

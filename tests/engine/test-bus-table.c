@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* All buses by name: finding and creating (docs/decisions.md 3 to 5). */
+/* All buses by name: finding and creating (decisions.md 3 to 5). */
 
 /* --- Creating and finding ------------------------------------------------------------------- */
 

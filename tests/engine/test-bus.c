@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "headway-test-bus.h"
+#include "headway-test-watcher.h"
 
 #include "engine/headway-error.h"
 
 #include <string.h>
 
-/* The bus itself: batches (docs/decisions.md 13), nested publishes, close. */
+/* The bus itself: batches (decisions.md 13), nested publishes, close. */
 
 static void
 test_properties (void)
@@ -134,67 +134,16 @@ test_batch_costs (void)
   g_assert_cmpuint (headway_batch_get_first_id (batch), ==, 0);
 }
 
-/* --- An observer ----------------------------------------------------------------------------- */
-
-typedef struct
-{
-  GString *seen;   /* owned */
-  HeadwayBus *bus; /* borrowed */
-  guint n_nested;  /* publishes to make from inside */
-  guint to_remove; /* an observer to remove from inside */
-  gboolean must_close;
-  TestResult result;
-} Watcher;
-
-static HeadwayBatch *
-batch_on (HeadwayBus *bus, const char *topic, HeadwayBatchDone done, gpointer user_data)
-{
-  HeadwayBatch *batch = headway_batch_new (1, done, user_data);
-
-  headway_batch_add (batch, test_event_on (headway_bus_get_system (bus), topic, NULL));
-  return batch;
-}
-
-static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
-{
-  Watcher *self = user_data;
-
-  g_string_append_printf (self->seen, "%s%s:%" G_GUINT64_FORMAT, self->seen->len > 0 ? " " : "",
-                          headway_event_get_topic (event), headway_event_get_id (event));
-  for (; self->n_nested > 0; self->n_nested--)
-    headway_bus_publish (bus, batch_on (bus, "inner", NULL, NULL), test_instant (0));
-  if (self->to_remove > 0)
-    headway_bus_remove_observer (bus, self->to_remove);
-  self->to_remove = 0;
-  if (self->must_close)
-    headway_bus_close (bus);
-}
-
-static Watcher
-watcher (TestBus *t)
-{
-  return (Watcher){ .seen = g_string_new (NULL), .bus = t->bus };
-}
-
-static void
-watcher_clear (Watcher *self)
-{
-  g_string_free (self->seen, TRUE);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Watcher, watcher_clear)
-
 /* --- Nested in an answer -------------------------------------------------------------------- */
 
 static void
 on_done_publish (HeadwayBatch *batch, const GError *error, gpointer user_data)
 {
-  Watcher *self = user_data;
+  TestWatcher *self = user_data;
 
   g_assert_no_error (error);
   if (self->n_nested-- > 0)
-    headway_bus_publish (self->bus, batch_on (self->bus, "next", on_done_publish, self), test_instant (0));
+    headway_bus_publish (self->bus, test_batch_on (self->bus, "next", on_done_publish, self), test_instant (0));
 }
 
 /* A publisher that goes on from its own answer does not grow the stack, and yields every 32 events. */
@@ -202,10 +151,10 @@ static void
 test_publish_from_answer (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
 
   w.n_nested = 100000 / TEST_SLOWDOWN - 1;
-  headway_bus_publish (t.bus, batch_on (t.bus, "next", on_done_publish, &w), t.now);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "next", on_done_publish, &w), t.now);
   g_assert_cmpuint (headway_bus_get_last_id (t.bus), ==, 32);
   test_run (&t);
   g_assert_cmpuint (headway_bus_get_last_id (t.bus), ==, 100000 / TEST_SLOWDOWN);
@@ -236,7 +185,7 @@ static void
 test_close_from_observer (void)
 {
   g_auto (TestBus) t = TEST_BUS (0);
-  g_auto (Watcher) w = watcher (&t);
+  g_auto (TestWatcher) w = test_watcher (&t);
   g_auto (TestResult) begun = { 0 };
   g_auto (TestResult) waiting = { 0 };
   g_autoptr (HeadwaySubscription) subscription = test_live (&t, 0);
@@ -244,7 +193,7 @@ test_close_from_observer (void)
   headway_bus_publish (t.bus, test_batch (&t, 40, &begun), t.now);
   headway_bus_publish (t.bus, test_batch (&t, 1, &waiting), t.now);
   w.must_close = TRUE;
-  headway_bus_add_observer (t.bus, on_event, &w, NULL);
+  headway_bus_add_observer (t.bus, test_watcher_see, &w, NULL);
   headway_bus_run (t.bus, t.now);
   g_assert_true (headway_bus_is_closed (t.bus));
   g_assert_no_error (begun.error);
@@ -258,7 +207,7 @@ on_done_close (HeadwayBatch *batch, const GError *error, gpointer user_data)
 {
   headway_bus_close (user_data);
   headway_bus_run (user_data, test_instant (0));
-  headway_bus_publish (user_data, batch_on (user_data, "late", NULL, NULL), test_instant (0));
+  headway_bus_publish (user_data, test_batch_on (user_data, "late", NULL, NULL), test_instant (0));
 }
 
 /* A publisher that closes the bus from the answer that the bus is closing. */
@@ -269,8 +218,8 @@ test_close_from_answer (void)
   g_autoptr (HeadwaySubscription) subscription = test_live (&t, 0);
 
   headway_bus_publish (t.bus, test_batch (&t, 40, NULL), t.now);
-  headway_bus_publish (t.bus, batch_on (t.bus, "waiting", on_done_close, t.bus), t.now);
-  headway_bus_publish (t.bus, batch_on (t.bus, "waiting", on_done_close, t.bus), t.now);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "waiting", on_done_close, t.bus), t.now);
+  headway_bus_publish (t.bus, test_batch_on (t.bus, "waiting", on_done_close, t.bus), t.now);
   headway_bus_close (t.bus);
   g_assert_true (headway_bus_is_closed (t.bus));
   assert_reads (&t, subscription, "#1..#40 end");

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Golden bytes of docs/http-api.md, Envelope, and docs/sse-contract.md 1.4. */
+/* Golden bytes of docs/http-api.md, Envelope, and sse-contract.md 1.4. */
 
 typedef struct
 {

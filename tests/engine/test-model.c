@@ -429,7 +429,7 @@ step_snapshot (World *w)
 
   g_assert_true (headway_bus_set_snapshot (w->t.bus, is_set ? set : NULL, is_set ? strlen (set) : 0, 1000, NULL));
   w->model->snapshot = is_set
-                         ? "{\"sessionId\":\"test\",\"currentApprovalMode\":null,\"currentModelId\":\"m\"}"
+                         ? "{\"sessionId\":\"test\",\"currentModelId\":\"m\",\"currentApprovalMode\":null}"
                          : "{\"sessionId\":\"test\",\"currentModelId\":null,\"currentApprovalMode\":null}";
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The exact JSON of every notice: names and order of docs/sse-contract.md 1.5, `lastDeliveredId` at
+/* The exact JSON of every notice: names and order of sse-contract.md 1.5, `lastDeliveredId` at
  * the end of `client_evicted`, `filtered` at the end of `replay_complete` (docs/http-api.md). */
 
 typedef struct

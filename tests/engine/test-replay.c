@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A replay by itself, without a subscription: how Fetch reads (docs/decisions.md 22, 23). */
+/* A replay by itself, without a subscription: how Fetch reads (decisions.md 22, 23). */
 
 typedef struct
 {

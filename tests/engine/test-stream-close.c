@@ -8,7 +8,7 @@
 #include <malloc.h>
 #include <string.h>
 
-/* Cases of docs/sse-contract.md 6, F (limits, abort, close), and that nothing leaks. */
+/* Cases of sse-contract.md 6, F (limits, abort, close), and that nothing leaks. */
 
 #define N_CYCLES (1000000 / TEST_SLOWDOWN)
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Cases of docs/sse-contract.md 6, D (epoch) and E (seeding and budget), and the snapshot. */
+/* Cases of sse-contract.md 6, D (epoch) and E (seeding and budget), and the snapshot. */
 
 /* --- D. Epoch ------------------------------------------------------------------------------- */
 
@@ -245,8 +245,8 @@ test_snapshot (void)
   g_assert_true (headway_bus_set_snapshot (t.bus, NULL, 0, 1000, NULL));
   test_pub (&t, 1);
   assert_reads (&t, replayed,
-                "#1 #2 rc(2,2) snapshot({\"sessionId\":\"test\",\"currentApprovalMode\":null,"
-                "\"currentModelId\":\"m\",\"n\":1e400}) #3 open");
+                "#1 #2 rc(2,2) snapshot({\"sessionId\":\"test\",\"currentModelId\":\"m\","
+                "\"currentApprovalMode\":null,\"n\":1e400}) #3 open");
 }
 
 int

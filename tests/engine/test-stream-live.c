@@ -7,25 +7,7 @@
 
 #include <string.h>
 
-/* Cases of docs/sse-contract.md 6, B (live delivery, caps, warning). */
-
-static char *
-dup_envelope (HeadwayEvent *event)
-{
-  gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
-
-  return g_strndup (envelope, length);
-}
-
-static HeadwayEvent *
-take_event (TestBus *t, HeadwaySubscription *subscription)
-{
-  HeadwayDelivery delivery;
-
-  g_assert_cmpuint (headway_subscription_take (subscription, t->now, 1, G_MAXSIZE, &delivery), ==, 1);
-  return delivery.event;
-}
+/* Cases of sse-contract.md 6, B (live delivery, caps, warning). */
 
 static void
 test_case_9 (void)
@@ -138,7 +120,7 @@ test_case_17 (void)
   for (guint i = 0; i < n; i++)
     {
       g_autoptr (HeadwayEvent) event = deliveries[i].event;
-      g_autofree char *envelope = dup_envelope (event);
+      g_autofree char *envelope = test_dup_envelope (event);
 
       g_assert_cmpuint (headway_event_get_id (event), ==, i < 2 ? i + 1 : 0);
       g_assert_cmpuint (deliveries[i].resume_id, ==, i < 2 ? i + 1 : 0);
@@ -337,7 +319,7 @@ test_last_delivered (void)
   assert_take (&t, subscription, 1, "#1");
   test_pub (&t, 2);
   assert_take (&t, subscription, 3, "#2 warn(2,2,2,132," BC ",frames) #3");
-  event = take_event (&t, subscription);
+  event = test_take_event (&t, subscription);
   data = headway_event_get_data (event, &length);
   last = test_member (data, length, "lastDeliveredId");
   g_assert_cmpstr (last, ==, "3");

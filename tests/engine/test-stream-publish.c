@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Cases of docs/sse-contract.md 6, A (publish and ids). */
+/* Cases of sse-contract.md 6, A (publish and ids). */
 
 static HeadwayEvent *
 build (TestBus *t, const char *type, const char *data, const char *meta, guint64 cost_max, GError **error)
@@ -22,24 +22,6 @@ build (TestBus *t, const char *type, const char *data, const char *meta, guint64
   };
 
   return headway_event_new (&publication, cost_max, t->now, error);
-}
-
-static char *
-dup_envelope (HeadwayEvent *event)
-{
-  gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
-
-  return g_strndup (envelope, length);
-}
-
-static HeadwayEvent *
-take_event (TestBus *t, HeadwaySubscription *subscription)
-{
-  HeadwayDelivery delivery;
-
-  g_assert_cmpuint (headway_subscription_take (subscription, t->now, 1, G_MAXSIZE, &delivery), ==, 1);
-  return delivery.event;
 }
 
 static void
@@ -60,7 +42,7 @@ test_case_1 (void)
   g_assert_cmpuint (second.first_id, ==, 2);
   g_assert_cmpuint (headway_bus_get_last_id (t.bus), ==, 2);
 
-  event = take_event (&t, subscription);
+  event = test_take_event (&t, subscription);
   envelope = headway_event_get_envelope (event, &length);
   version = test_member (envelope, length, "v");
   g_assert_cmpstr (version, ==, "1");
@@ -133,8 +115,8 @@ test_case_5 (void)
   g_autofree char *envelope = NULL;
 
   test_pub (&t, 1);
-  event = take_event (&t, subscription);
-  envelope = dup_envelope (event);
+  event = test_take_event (&t, subscription);
+  envelope = test_dup_envelope (event);
   g_assert_cmpstr (envelope, ==, "{\"id\":1,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}");
   g_assert_cmpuint (headway_event_get_size (event), ==, 66);
 }

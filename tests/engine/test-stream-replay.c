@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Cases of docs/sse-contract.md 6, C (replay and cursor), and that a take is bounded. */
+/* Cases of sse-contract.md 6, C (replay and cursor), and that a take is bounded. */
 
 /* Ring 3, pub 5: the ring holds 3, 4, 5 and the next id is 6. */
 static TestBus

@@ -5,7 +5,7 @@
 
 #include "engine/headway-error.h"
 
-/* A sink that can take gets offers directly (docs/decisions.md 20). */
+/* A sink that can take gets offers directly (decisions.md 20). */
 
 static void
 assert_got (TestSink *sink, const char *expected)

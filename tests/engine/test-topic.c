@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Numbers are those of the cases in docs/routing.md 4B. */
+/* Numbers are those of the cases in routing.md 4B. */
 
 typedef gboolean (*Check) (const char *text, gsize length, GError **error);
 
