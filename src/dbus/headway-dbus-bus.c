@@ -146,6 +146,7 @@ handle_list_subscriptions (HeadwayDBusBus *object, GDBusMethodInvocation *invoca
 {
   HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
   HeadwayDBusPeer *peer = headway_dbus_peers_get (self->context->peers, invocation);
+  GVariant *list;
 
   if (!peer->caller.is_administrator)
     {
@@ -153,9 +154,11 @@ handle_list_subscriptions (HeadwayDBusBus *object, GDBusMethodInvocation *invoca
       headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NOT_AUTHORIZED,
                                  "user %u may not list subscriptions, only the user of headwayd and root may",
                                  peer->caller.uid);
+      return G_DBUS_METHOD_INVOCATION_HANDLED;
     }
-  else
-    headway_dbus_bus_complete_list_subscriptions (object, invocation, headway_dbus_listing_new (self->bus));
+  list = headway_dbus_listing_new (self->bus);
+  headway_dbus_account_send (&peer->account, g_variant_get_size (list));
+  headway_dbus_bus_complete_list_subscriptions (object, invocation, list);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 

@@ -18,6 +18,8 @@ struct _HeadwayDBusFetch
   HeadwayFilter *filter;             /* owned */
   HeadwayReplay replay;
   HeadwayDBusReply reply;
+  HeadwayDBusWaiter waiter;
+  gsize wants_bytes; /* of the event that waits for room, else 0 */
   guint timeout_ms;
   gint64 deadline_us;
   guint observer;    /* of the bus, while it waits for the first event */
@@ -66,6 +68,7 @@ static void
 fetch_free (HeadwayDBusFetch *self)
 {
   headway_dbus_charge_release (&self->charge);
+  headway_dbus_waiter_cancel (&self->waiter);
   g_queue_unlink (self->pending, &self->link);
   if (self->observer != 0)
     headway_bus_remove_observer (self->bus, self->observer);
@@ -107,13 +110,22 @@ on_peer_left (HeadwayDBusCharge *charge)
 }
 
 static gboolean
+offer (HeadwayDBusFetch *self, HeadwayEvent *event)
+{
+  if (headway_dbus_reply_begin (&self->reply, headway_event_get_size (event)))
+    return headway_dbus_reply_offer (&self->reply, event, 0);
+  self->wants_bytes = headway_event_get_size (event);
+  return FALSE;
+}
+
+static gboolean
 offer_notice (HeadwayDBusFetch *self, const HeadwayNotice *notice)
 {
   g_autoptr (HeadwayEvent) event = headway_notice_to_event (notice, self->replay.last_sent_id,
                                                             headway_bus_get_system (self->bus),
                                                             headway_clock_now ());
 
-  return headway_dbus_reply_offer (&self->reply, event, 0);
+  return offer (self, event);
 }
 
 /* Collects from the ring. Returns: FALSE if there may be more to look at in the next turn. */
@@ -123,7 +135,8 @@ collect (HeadwayDBusFetch *self)
   HeadwayRing *ring = headway_bus_get_ring (self->bus);
   guint looks = HEADWAY_DISPATCH_EVENTS;
 
-  while (!self->reply.is_full)
+  self->wants_bytes = 0;
+  while (!self->reply.is_full && self->wants_bytes == 0)
     {
       HeadwayEvent *event = NULL;
       HeadwayNotice notice;
@@ -134,7 +147,7 @@ collect (HeadwayDBusFetch *self)
         return FALSE;
       if (step == HEADWAY_REPLAY_DONE)
         return TRUE;
-      is_taken = step == HEADWAY_REPLAY_EVENT ? headway_dbus_reply_offer (&self->reply, event, 0)
+      is_taken = step == HEADWAY_REPLAY_EVENT ? offer (self, event)
                                               : offer_notice (self, &notice);
       if (is_taken)
         headway_replay_advance (&self->replay, step, event, &notice);
@@ -142,6 +155,7 @@ collect (HeadwayDBusFetch *self)
   return TRUE;
 }
 
+static void look (HeadwayDBusFetch *self);
 static void look_in_next_turn (HeadwayDBusFetch *self);
 
 /* Collects until the present dispatch ends, then answers. */
@@ -150,8 +164,37 @@ on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
 {
   HeadwayDBusFetch *self = user_data;
 
-  if (headway_filter_matches (self->filter, event) && headway_dbus_reply_offer (&self->reply, event, 0))
+  if (!headway_filter_matches (self->filter, event) || self->wants_bytes > 0)
+    return;
+  if (offer (self, event) || self->wants_bytes > 0)
     look_in_next_turn (self);
+}
+
+static void
+on_room (HeadwayDBusWaiter *waiter)
+{
+  look ((HeadwayDBusFetch *) ((char *) waiter - G_STRUCT_OFFSET (HeadwayDBusFetch, waiter)));
+}
+
+static void
+on_late (HeadwayDBusWaiter *waiter)
+{
+  HeadwayDBusFetch *self = (HeadwayDBusFetch *) ((char *) waiter - G_STRUCT_OFFSET (HeadwayDBusFetch, waiter));
+
+  finish_with_error (self, headway_dbus_account_new_error (&self->reply.peer->account));
+}
+
+/* What it has seen of the bus while it waited for an event it reads from the ring when there is room. */
+static void
+wait_for_room (HeadwayDBusFetch *self)
+{
+  if (self->observer != 0)
+    {
+      headway_bus_remove_observer (self->bus, self->observer);
+      self->observer = 0;
+      self->replay.until = headway_bus_get_last_id (self->bus);
+    }
+  headway_dbus_waiter_wait (&self->waiter, &self->reply.peer->account, self->wants_bytes, 0);
 }
 
 static gboolean
@@ -186,7 +229,10 @@ look (HeadwayDBusFetch *self)
 {
   if (self->observer != 0)
     {
-      finish (self);
+      if (self->reply.count > 0)
+        finish (self);
+      else
+        wait_for_room (self);
       return;
     }
   if (!collect (self))
@@ -196,6 +242,8 @@ look (HeadwayDBusFetch *self)
     }
   if (self->reply.count > 0)
     finish (self);
+  else if (self->wants_bytes > 0)
+    wait_for_room (self);
   else if (headway_bus_get_last_id (self->bus) > self->replay.until)
     {
       /* Published while the filter held back what was there before. */
@@ -251,7 +299,7 @@ check_arguments (guint64 after_id, guint max_events, GError **error)
 }
 
 static HeadwayDBusFetch *
-fetch_new (HeadwayBus *bus, guint64 after_id, guint max_events, GVariant *arguments, GError **error)
+fetch_new (HeadwayBus *bus, HeadwayDBusPeer *peer, guint64 after_id, guint max_events, GVariant *arguments, GError **error)
 {
   g_auto (FetchOptions) options = { 0 };
   g_autoptr (HeadwayFilter) filter = NULL;
@@ -271,10 +319,12 @@ fetch_new (HeadwayBus *bus, guint64 after_id, guint max_events, GVariant *argume
   self->timeout_ms = options.timeout_ms;
   self->deadline_us = g_get_monotonic_time () + options.timeout_ms * G_TIME_SPAN_MILLISECOND;
   self->link.data = self;
+  self->waiter.go = on_room;
+  self->waiter.expire = on_late;
   cursor.epoch = options.epoch;
   headway_replay_init (&self->replay, &cursor, headway_bus_get_ring (bus), headway_bus_get_last_id (bus) + 1,
                        headway_bus_get_epoch (bus), 0);
-  headway_dbus_reply_init (&self->reply, max_events, FALSE);
+  headway_dbus_reply_init (&self->reply, peer, max_events, FALSE);
   return self;
 }
 
@@ -288,7 +338,7 @@ headway_dbus_fetch_start (HeadwayBus *bus,
                           GQueue *pending)
 {
   GError *error = NULL;
-  HeadwayDBusFetch *self = fetch_new (bus, after_id, max_events, options, &error);
+  HeadwayDBusFetch *self = fetch_new (bus, peer, after_id, max_events, options, &error);
 
   if (self == NULL)
     {

@@ -147,11 +147,14 @@ handle_get_bus (HeadwayDBusManager *object, GDBusMethodInvocation *invocation, c
 static gboolean
 handle_list_metrics (HeadwayDBusManager *object, GDBusMethodInvocation *invocation)
 {
-  HeadwayBusTable *table = HEADWAY_DBUS_MANAGER_IMPL (object)->context->table;
+  HeadwayDBusContext *context = HEADWAY_DBUS_MANAGER_IMPL (object)->context;
+  HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
+  GVariant *list;
 
-  headway_bus_table_collect (table);
-  headway_dbus_manager_complete_list_metrics (object, invocation,
-                                              headway_metrics_to_variant (headway_bus_table_get_metrics (table)));
+  headway_bus_table_collect (context->table);
+  list = headway_metrics_to_variant (headway_bus_table_get_metrics (context->table));
+  headway_dbus_account_send (&peer->account, g_variant_get_size (list));
+  headway_dbus_manager_complete_list_metrics (object, invocation, list);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 

@@ -56,6 +56,7 @@ headway_dbus_peer_leave (HeadwayDBusPeer *self)
   g_autoptr (HeadwayDBusPeer) keep = headway_dbus_peer_ref (self);
 
   self->has_left = TRUE;
+  headway_dbus_account_close (&self->account);
   while (!g_queue_is_empty (&self->charges))
     {
       HeadwayDBusCharge *charge = g_queue_peek_head (&self->charges);

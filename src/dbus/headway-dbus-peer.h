@@ -2,6 +2,7 @@
 #pragma once
 
 #include "access/headway-caller.h"
+#include "dbus/headway-dbus-meter.h"
 
 G_BEGIN_DECLS
 
@@ -26,6 +27,7 @@ typedef enum
  * HeadwayDBusPeer:
  * @name: the unique name of its connection
  * @caller: who it is; the uid is HEADWAY_UID_NOBODY until the message bus has said so
+ * @account: what it has not been seen to read
  *
  * A caller, from its first call until it leaves the message bus. Reference-counted.
  */
@@ -33,6 +35,7 @@ typedef struct
 {
   char *name; /* owned */
   HeadwayCaller caller;
+  HeadwayDBusAccount account;
   guint counts[HEADWAY_DBUS_N_CHARGES];
   guint64 publish_bytes;
   GQueue charges; /* HeadwayDBusCharge (borrowed) */

@@ -6,13 +6,14 @@
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-names.h"
 
-/* A call that waits until its peer is known. */
+/* A call that waits until its peer is known, or reads what it was sent. */
 typedef struct
 {
   GDBusMethodInvocation *invocation; /* owned until it is handled */
   GDBusInterfaceMethodCallFunc func;
   GDBusInterfaceSkeleton *skeleton; /* owned */
   gsize bytes;
+  gint64 since_us;
 } HeldCall;
 
 /* What is kept of a peer beside what others see of it. */
@@ -20,6 +21,7 @@ typedef struct
 {
   HeadwayDBusPeers *owner; /* borrowed, outlives self */
   HeadwayDBusPeer *peer;   /* owned */
+  HeadwayDBusWaiter waiter;
   gboolean is_known;
   guint watch; /* signal subscription */
   GQueue held; /* HeldCall (owned) */
@@ -32,6 +34,7 @@ struct _HeadwayDBusPeers
   GObject parent_instance;
 
   GDBusConnection *connection;       /* owned */
+  HeadwayDBusMeter *meter;           /* owned */
   HeadwayPrincipalTable *principals; /* owned */
   gboolean is_session;
   GHashTable *entries;       /* unique name (borrowed from the peer) → Entry (owned) */
@@ -51,7 +54,7 @@ static void
 held_call_free (HeldCall *call)
 {
   if (call->invocation != NULL)
-    headway_dbus_error_refuse (call->invocation, HEADWAY_ERROR_UNAVAILABLE, "the call was dropped before its caller was known");
+    headway_dbus_error_refuse (call->invocation, HEADWAY_ERROR_UNAVAILABLE, "the call was dropped before it was handled");
   g_object_unref (call->skeleton);
   g_free (call);
 }
@@ -74,6 +77,7 @@ entry_free (Entry *entry)
     g_source_destroy (entry->release);
   g_clear_pointer (&entry->release, g_source_unref);
   g_dbus_connection_signal_unsubscribe (entry->owner->connection, entry->watch);
+  headway_dbus_waiter_cancel (&entry->waiter);
   headway_dbus_peer_leave (entry->peer);
   g_queue_clear_full (&entry->held, (GDestroyNotify) held_call_free);
   headway_dbus_peer_unref (entry->peer);
@@ -91,8 +95,12 @@ forget (HeadwayDBusPeers *self, const char *name)
 }
 
 static void
-handle (GDBusInterfaceMethodCallFunc func, GDBusMethodInvocation *invocation, GDBusInterfaceSkeleton *skeleton)
+handle (Entry *entry,
+        GDBusInterfaceMethodCallFunc func,
+        GDBusMethodInvocation *invocation,
+        GDBusInterfaceSkeleton *skeleton)
 {
+  headway_dbus_account_send (&entry->peer->account, HEADWAY_DBUS_CALL_BYTES);
   func (g_dbus_method_invocation_get_connection (invocation),
         g_dbus_method_invocation_get_sender (invocation),
         g_dbus_method_invocation_get_object_path (invocation),
@@ -103,22 +111,62 @@ handle (GDBusInterfaceMethodCallFunc func, GDBusMethodInvocation *invocation, GD
         skeleton);
 }
 
+static void
+handle_next (Entry *entry)
+{
+  g_autoptr (HeldCall) call = g_queue_pop_head (&entry->held);
+
+  entry->held_bytes -= call->bytes;
+  handle (entry, call->func, g_steal_pointer (&call->invocation), call->skeleton);
+}
+
+/* What is held goes one by one, each in its turn among the replies of all peers. */
+static void
+wait_for_room (Entry *entry)
+{
+  HeldCall *next = g_queue_peek_head (&entry->held);
+
+  if (next != NULL)
+    headway_dbus_waiter_wait (&entry->waiter, &entry->peer->account, 0, next->since_us);
+}
+
+static void
+on_room (HeadwayDBusWaiter *waiter)
+{
+  Entry *entry = (Entry *) ((char *) waiter - G_STRUCT_OFFSET (Entry, waiter));
+
+  handle_next (entry);
+  wait_for_room (entry);
+}
+
+static void
+on_late (HeadwayDBusWaiter *waiter)
+{
+  Entry *entry = (Entry *) ((char *) waiter - G_STRUCT_OFFSET (Entry, waiter));
+  HeldCall *call = g_queue_pop_head (&entry->held);
+
+  entry->held_bytes -= call->bytes;
+  headway_dbus_account_send (&entry->peer->account, HEADWAY_DBUS_CALL_BYTES);
+  headway_dbus_error_answer (g_steal_pointer (&call->invocation),
+                             headway_dbus_account_new_error (&entry->peer->account));
+  held_call_free (call);
+  wait_for_room (entry);
+}
+
 /* Handles some of what was held. The peer cannot leave meanwhile: that takes a turn of the loop. */
 static gboolean
 release_held (gpointer user_data)
 {
   Entry *entry = user_data;
 
-  for (guint i = 0; i < HEADWAY_DISPATCH_EVENTS && !g_queue_is_empty (&entry->held); i++)
-    {
-      g_autoptr (HeldCall) call = g_queue_pop_head (&entry->held);
-
-      entry->held_bytes -= call->bytes;
-      handle (call->func, g_steal_pointer (&call->invocation), call->skeleton);
-    }
-  if (!g_queue_is_empty (&entry->held))
+  for (guint i = 0; i < HEADWAY_DISPATCH_EVENTS && !g_queue_is_empty (&entry->held) &&
+                    !headway_dbus_account_is_held (&entry->peer->account);
+       i++)
+    handle_next (entry);
+  if (!g_queue_is_empty (&entry->held) && !headway_dbus_account_is_held (&entry->peer->account))
     return G_SOURCE_CONTINUE;
   g_clear_pointer (&entry->release, g_source_unref);
+  wait_for_room (entry);
   return G_SOURCE_REMOVE;
 }
 
@@ -178,6 +226,9 @@ meet (HeadwayDBusPeers *self, const char *name)
 
   entry->owner = self;
   entry->peer = headway_dbus_peer_new (name);
+  entry->waiter.go = on_room;
+  entry->waiter.expire = on_late;
+  headway_dbus_meter_add (self->meter, &entry->peer->account, entry->peer->name);
   g_queue_init (&entry->held);
   /* The watch first: whoever leaves before the question is answered is noticed by one of them. */
   entry->watch = g_dbus_connection_signal_subscribe (self->connection,
@@ -208,6 +259,30 @@ meet (HeadwayDBusPeers *self, const char *name)
   return entry;
 }
 
+/* Answers a call for which there is no place, as long as the answers are bounded: a peer that reads none
+ * gets none, and has the message bus count its calls. */
+static void
+refuse (Entry *entry, GDBusMethodInvocation *invocation)
+{
+  HeadwayDBusAccount *account = &entry->peer->account;
+  GError *error = NULL;
+
+  if (headway_dbus_account_get_unread (account) > HEADWAY_DBUS_UNREAD_MAX / 4)
+    {
+      g_object_unref (invocation);
+      return;
+    }
+  headway_dbus_account_send (account, 2 * HEADWAY_DBUS_CALL_BYTES);
+  if (entry->is_known)
+    error = headway_dbus_account_new_error (account);
+  else
+    error = g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_QUOTA_EXCEEDED, "connection %s is not known yet", entry->peer->name);
+  g_prefix_error (&error, "%u calls of %" G_GUINT64_FORMAT " bytes are held, at most %d of %d bytes may be: ",
+                  g_queue_get_length (&entry->held), entry->held_bytes, HEADWAY_DBUS_HELD_MAX,
+                  HEADWAY_DBUS_HELD_BYTES_MAX);
+  headway_dbus_error_answer (invocation, error);
+}
+
 static void
 hold (Entry *entry,
       GDBusMethodInvocation *invocation,
@@ -220,15 +295,11 @@ hold (Entry *entry,
   if (g_queue_get_length (&entry->held) >= HEADWAY_DBUS_HELD_MAX ||
       (entry->held_bytes > 0 && entry->held_bytes + bytes > HEADWAY_DBUS_HELD_BYTES_MAX))
     {
-      headway_dbus_error_refuse (invocation, HEADWAY_ERROR_QUOTA_EXCEEDED,
-                                 "connection %s has %u calls of %" G_GUINT64_FORMAT " bytes waiting until it is known, "
-                                 "at most %d of %d bytes are allowed",
-                                 entry->peer->name, g_queue_get_length (&entry->held), entry->held_bytes,
-                                 HEADWAY_DBUS_HELD_MAX, HEADWAY_DBUS_HELD_BYTES_MAX);
+      refuse (entry, invocation);
       return;
     }
   call = g_new (HeldCall, 1);
-  *call = (HeldCall){ invocation, func, g_object_ref (skeleton), bytes };
+  *call = (HeldCall){ invocation, func, g_object_ref (skeleton), bytes, g_get_monotonic_time () };
   entry->held_bytes += bytes;
   g_queue_push_tail (&entry->held, call);
 }
@@ -250,10 +321,15 @@ headway_dbus_peers_admit (HeadwayDBusPeers *self,
   entry = g_hash_table_lookup (self->entries, sender);
   if (entry == NULL)
     entry = meet (self, sender);
+  if (entry->is_known && entry->release == NULL && g_queue_is_empty (&entry->held) &&
+      !headway_dbus_account_is_held (&entry->peer->account))
+    {
+      handle (entry, func, invocation, skeleton);
+      return;
+    }
+  hold (entry, invocation, func, skeleton);
   if (entry->is_known && entry->release == NULL)
-    handle (func, invocation, skeleton);
-  else
-    hold (entry, invocation, func, skeleton);
+    wait_for_room (entry);
 }
 
 HeadwayDBusPeer *
@@ -304,11 +380,31 @@ headway_dbus_peers_clear (HeadwayDBusPeers *self)
   gpointer name;
 
   g_cancellable_cancel (self->cancellable);
+  headway_dbus_meter_stop (self->meter);
   g_hash_table_iter_init (&iter, self->entries);
   while (g_hash_table_iter_next (&iter, &name, NULL))
     g_ptr_array_add (names, g_strdup (name));
   for (guint i = 0; i < names->len; i++)
     forget (self, g_ptr_array_index (names, i));
+}
+
+void
+headway_dbus_peers_end_held (HeadwayDBusPeers *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      Entry *entry = value;
+
+      if (!entry->is_known || entry->release != NULL)
+        continue;
+      headway_dbus_waiter_cancel (&entry->waiter);
+      g_queue_clear_full (&entry->held, (GDestroyNotify) held_call_free);
+      entry->held_bytes = 0;
+    }
 }
 
 static void
@@ -324,6 +420,7 @@ headway_dbus_peers_finalize (GObject *object)
   HeadwayDBusPeers *self = HEADWAY_DBUS_PEERS (object);
 
   g_hash_table_unref (self->entries);
+  g_object_unref (self->meter);
   g_object_unref (self->cancellable);
   g_object_unref (self->connection);
   headway_principal_table_unref (self->principals);
@@ -352,6 +449,7 @@ headway_dbus_peers_new (GDBusConnection *connection, gboolean is_session, Headwa
   HeadwayDBusPeers *self = g_object_new (HEADWAY_DBUS_TYPE_PEERS, NULL);
 
   self->connection = g_object_ref (connection);
+  self->meter = headway_dbus_meter_new (connection);
   self->is_session = is_session;
   self->principals = headway_principal_table_ref (principals);
   return self;

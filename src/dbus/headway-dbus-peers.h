@@ -7,7 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* Calls of one peer that may be held until it is known, and their bytes. */
+/* Calls of one peer that may be held until it is known or reads what it was sent, and their bytes. */
 #define HEADWAY_DBUS_HELD_MAX       1024
 #define HEADWAY_DBUS_HELD_BYTES_MAX (32 * 1024 * 1024)
 
@@ -21,7 +21,8 @@ G_DECLARE_FINAL_TYPE (HeadwayDBusPeers, headway_dbus_peers, HEADWAY_DBUS, PEERS,
  * first call, watches the name, and when it is gone ends all that it had here.
  *
  * Calls of a peer reach their objects in the order in which they were sent, the very first ones
- * too: they are held until the peer is known. `g-authorize-method` cannot do that (traps T1, T2).
+ * too: they are held until the peer is known, and whenever it leaves too much unread
+ * (HeadwayDBusMeter). `g-authorize-method` cannot do that (traps T1, T2).
  */
 HeadwayDBusPeers *headway_dbus_peers_new (GDBusConnection *connection,
                                           gboolean is_session,
@@ -49,6 +50,9 @@ guint32 headway_dbus_peers_get_uid (HeadwayDBusPeers *self, const char *name);
 gboolean headway_dbus_peers_is_idle (HeadwayDBusPeers *self);
 /* How many peers are remembered. */
 guint headway_dbus_peers_get_size (HeadwayDBusPeers *self);
+
+/* Refuses what is held of peers that are known. */
+void headway_dbus_peers_end_held (HeadwayDBusPeers *self);
 
 /* Lets go of all peers, as if they had left. */
 void headway_dbus_peers_clear (HeadwayDBusPeers *self);

@@ -13,6 +13,7 @@ struct _HeadwayDBusReceive
   HeadwaySubscription *subscription; /* owned */
   GDBusMethodInvocation *invocation; /* owned until it is answered */
   HeadwayDBusReply reply;
+  HeadwayDBusWaiter waiter;
   guint64 max_cost;
   guint timeout_ms;
   gboolean is_expired;
@@ -31,8 +32,12 @@ clear_source (GSource **source)
   g_clear_pointer (source, g_source_unref);
 }
 
+static void on_room (HeadwayDBusWaiter *waiter);
+static void on_late (HeadwayDBusWaiter *waiter);
+
 HeadwayDBusReceive *
 headway_dbus_receive_new (HeadwaySubscription *subscription,
+                          HeadwayDBusPeer *peer,
                           GDBusMethodInvocation *invocation,
                           guint max_events,
                           guint64 max_cost,
@@ -48,7 +53,9 @@ headway_dbus_receive_new (HeadwaySubscription *subscription,
   self->timeout_ms = timeout_ms;
   self->done = done;
   self->user_data = user_data;
-  headway_dbus_reply_init (&self->reply, max_events,
+  self->waiter.go = on_room;
+  self->waiter.expire = on_late;
+  headway_dbus_reply_init (&self->reply, peer, max_events,
                            headway_subscription_get_mode (subscription) == HEADWAY_MODE_ROUTED);
   return self;
 }
@@ -57,6 +64,7 @@ static void
 finish (HeadwayDBusReceive *self, gboolean is_closed)
 {
   headway_dbus_charge_release (&self->charge);
+  headway_dbus_waiter_cancel (&self->waiter);
   clear_source (&self->deadline);
   clear_source (&self->turn);
   self->done (self, is_closed, self->user_data);
@@ -88,14 +96,33 @@ finish_closed (HeadwayDBusReceive *self)
                      TRUE);
 }
 
-static void
-pull (HeadwayDBusReceive *self)
+/* What its next event has at most, as far as that is known. */
+static gsize
+get_first_bytes (HeadwayDBusReceive *self)
+{
+  if (headway_subscription_get_mode (self->subscription) != HEADWAY_MODE_BROADCAST &&
+      headway_subscription_get_state (self->subscription) == HEADWAY_STATE_LIVE)
+    return MIN (headway_subscription_get_queued_bytes (self->subscription), HEADWAY_REPLY_BYTES);
+  return HEADWAY_REPLY_BYTES;
+}
+
+/* @is_last: for a bit of room we need not wait. Returns: FALSE: there is something, but no room for it. */
+static gboolean
+pull (HeadwayDBusReceive *self, gboolean is_last)
 {
   HeadwayDelivery deliveries[HEADWAY_REPLY_EVENTS];
-  guint n = headway_subscription_drain (self->subscription, headway_clock_now (), self->max_cost,
-                                        self->reply.max_events, HEADWAY_REPLY_BYTES, deliveries);
+  guint n;
 
+  if (!headway_dbus_reply_begin (&self->reply, get_first_bytes (self)) && headway_subscription_is_ready (self->subscription))
+    {
+      if (!is_last || headway_dbus_account_get_unread (&self->reply.peer->account) >= HEADWAY_REPLY_BYTES)
+        return FALSE;
+      self->reply.bytes_max = HEADWAY_REPLY_BYTES;
+    }
+  n = headway_subscription_drain (self->subscription, headway_clock_now (), self->max_cost, self->reply.max_events,
+                                  MAX (self->reply.bytes_max, 1), deliveries);
   headway_dbus_reply_add (&self->reply, deliveries, n);
+  return TRUE;
 }
 
 static void look_in_next_turn (HeadwayDBusReceive *self);
@@ -104,8 +131,11 @@ static void look_in_next_turn (HeadwayDBusReceive *self);
 static gboolean
 look (HeadwayDBusReceive *self)
 {
-  if (self->reply.count == 0)
-    pull (self);
+  if (self->reply.count == 0 && !pull (self, FALSE))
+    {
+      headway_dbus_waiter_wait (&self->waiter, &self->reply.peer->account, get_first_bytes (self), 0);
+      return TRUE;
+    }
   if (self->reply.count > 0)
     finish_with_events (self);
   else if (headway_subscription_is_finished (self->subscription))
@@ -121,6 +151,20 @@ look (HeadwayDBusReceive *self)
   else
     return TRUE;
   return FALSE;
+}
+
+static void
+on_room (HeadwayDBusWaiter *waiter)
+{
+  look ((HeadwayDBusReceive *) ((char *) waiter - G_STRUCT_OFFSET (HeadwayDBusReceive, waiter)));
+}
+
+static void
+on_late (HeadwayDBusWaiter *waiter)
+{
+  HeadwayDBusReceive *self = (HeadwayDBusReceive *) ((char *) waiter - G_STRUCT_OFFSET (HeadwayDBusReceive, waiter));
+
+  finish_with_error (self, headway_dbus_account_new_error (&self->reply.peer->account), FALSE);
 }
 
 static gboolean
@@ -159,13 +203,13 @@ on_deadline (gpointer user_data)
 }
 
 void
-headway_dbus_receive_start (HeadwayDBusReceive *self, HeadwayDBusPeer *peer)
+headway_dbus_receive_start (HeadwayDBusReceive *self)
 {
   GError *error = NULL;
 
   if (!look (self))
     return;
-  if (!headway_dbus_charge_take (&self->charge, peer, HEADWAY_DBUS_CHARGE_CALL, 0, NULL, &error))
+  if (!headway_dbus_charge_take (&self->charge, self->reply.peer, HEADWAY_DBUS_CHARGE_CALL, 0, NULL, &error))
     {
       finish_with_error (self, error, FALSE);
       return;
@@ -195,8 +239,9 @@ headway_dbus_receive_wake (HeadwayDBusReceive *self)
 void
 headway_dbus_receive_end (HeadwayDBusReceive *self)
 {
+  /* What a peer that does not read has not asked for in time is lost. */
   if (self->reply.count == 0)
-    pull (self);
+    pull (self, TRUE);
   if (self->reply.count > 0)
     finish_with_events (self);
   else

@@ -30,6 +30,7 @@ typedef void (*HeadwayDBusReceiveDone) (HeadwayDBusReceive *self, gboolean is_cl
  * @timeout_ms: 0 … HEADWAY_DBUS_WAIT_MAX_MS
  */
 HeadwayDBusReceive *headway_dbus_receive_new (HeadwaySubscription *subscription,
+                                              HeadwayDBusPeer *peer,
                                               GDBusMethodInvocation *invocation,
                                               guint max_events,
                                               guint64 max_cost,
@@ -37,8 +38,8 @@ HeadwayDBusReceive *headway_dbus_receive_new (HeadwaySubscription *subscription,
                                               HeadwayDBusReceiveDone done,
                                               gpointer user_data);
 
-/* Reads; @peer is charged if it must wait. May be done before this returns. */
-void headway_dbus_receive_start (HeadwayDBusReceive *self, HeadwayDBusPeer *peer);
+/* Reads; its peer is charged if it must wait. May be done before this returns. */
+void headway_dbus_receive_start (HeadwayDBusReceive *self);
 
 /* The subscription's side, from within a publish: see HeadwaySinkClass. Never done from here. */
 gboolean headway_dbus_receive_put (HeadwayDBusReceive *self, HeadwayEvent *event, guint64 resume_id);

@@ -121,6 +121,7 @@ headway_dbus_service_shut_down (HeadwayDBusService *self)
   subscriptions = g_hash_table_get_keys (self->context->subscriptions);
   for (GList *at = subscriptions; at != NULL; at = at->next)
     headway_dbus_subscription_impl_end_receive (at->data);
+  headway_dbus_peers_end_held (self->context->peers);
 }
 
 void

@@ -218,9 +218,9 @@ start_receive (HeadwayDBusSubscriptionImpl *self,
                guint64 max_cost,
                guint wait_ms)
 {
-  self->receive = headway_dbus_receive_new (self->subscription, invocation, max_events, max_cost, wait_ms,
+  self->receive = headway_dbus_receive_new (self->subscription, self->owner, invocation, max_events, max_cost, wait_ms,
                                             on_receive_done, self);
-  headway_dbus_receive_start (self->receive, self->owner);
+  headway_dbus_receive_start (self->receive);
   /* A service that stops hands out what is there and waits for nothing. */
   if (self->context->is_shut_down)
     headway_dbus_subscription_impl_end_receive (self);
@@ -283,9 +283,10 @@ handle_list_principals (HeadwayDBusSubscription *object, GDBusMethodInvocation *
 {
   HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
 
-  headway_dbus_subscription_complete_list_principals (object, invocation,
-                                                      headway_dbus_listing_new_principals (self->subscription,
-                                                                                           HEADWAY_PRINCIPALS_LISTED));
+  GVariant *list = headway_dbus_listing_new_principals (self->subscription, HEADWAY_PRINCIPALS_LISTED);
+
+  headway_dbus_account_send (&self->owner->account, g_variant_get_size (list));
+  headway_dbus_subscription_complete_list_principals (object, invocation, list);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 

@@ -35,6 +35,7 @@ CONFIG = '''<busconfig>
 <allow user="*"/><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/>
 <allow send_type="method_call"/><allow send_requested_reply="true"/>
 </policy>
+{policy}
 <limit name="max_incoming_bytes">1000000000</limit>
 <limit name="max_outgoing_bytes">1000000000</limit>
 <limit name="max_message_size">1000000000</limit>
@@ -245,18 +246,21 @@ def variants(options):
 class Server:
     """The test server on a message bus of its own."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, policy='', is_stock=False):
+        """@policy: more of the message bus's rules; @is_stock: those of a session as they are delivered."""
         self.folder = tempfile.mkdtemp(prefix='headway-dbus-')
         os.chmod(self.folder, 0o755)
         socket = os.path.join(self.folder, 'bus')
         config = os.path.join(self.folder, 'bus.conf')
         with open(config, 'w', encoding='utf-8') as file:
-            file.write(CONFIG.format(socket=socket))
+            file.write(CONFIG.format(socket=socket, policy=policy))
         # As root it complains about a limit that it cannot raise, on a standard error that it would keep open.
-        self.daemon = subprocess.Popen(['dbus-daemon', '--nofork', '--print-address=1', '--config-file=' + config],
+        rules = ['--session', '--address=unix:path=' + socket] if is_stock else ['--config-file=' + config]
+        self.daemon = subprocess.Popen(['dbus-daemon', '--nofork', '--print-address=1', *rules],
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.is_stopped = False
         atexit.register(self.stop)
+        self.socket = socket
         self.address = self.daemon.stdout.readline().strip()
         self.environment = dict(os.environ, DBUS_SESSION_BUS_ADDRESS=self.address)
         self.process = subprocess.Popen([os.environ['HEADWAY_DBUS_TEST_SERVER'], *arguments], env=self.environment,

@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Peers that ask for much and read nothing, or late, or one by one."""
+import os
+import socket
+import statistics
+import time
+
+from harness import BUS, NAME, SUBSCRIPTION, Gio, GLib, Server, Suite, expect, ids, same, settle, wait_until
+
+suite = Suite()
+MIB = 1024 * 1024
+PAYLOAD = '"' + 'x' * 1000000 + '"'
+NO_STATS = '<policy context="mandatory"><deny send_interface="org.freedesktop.DBus.Debug.Stats"/></policy>'
+DRIVER = 'org.freedesktop.DBus'
+
+
+class Raw:
+    """A connection that answers nothing, and reads only when it is told to."""
+
+    def __init__(self, server):
+        self.serial = 0
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(server.socket)
+        self.socket.sendall(b'\0AUTH EXTERNAL ' + str(os.getuid()).encode().hex().encode() + b'\r\n')
+        self.socket.recv(100)
+        self.socket.sendall(b'BEGIN\r\n')
+        self.buffer = b''
+        self.name = self.call(DRIVER, '/org/freedesktop/DBus', DRIVER, 'Hello')[0]
+
+    def send(self, destination, path, interface, method, signature='()', *values, times=1):
+        blobs = []
+        for _ in range(times):
+            self.serial += 1
+            message = Gio.DBusMessage.new_method_call(destination, path, interface, method)
+            message.set_serial(self.serial)
+            if values:
+                message.set_body(GLib.Variant(signature, values))
+            blobs.append(bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE)))
+        self.socket.sendall(b''.join(blobs))
+        return self.serial
+
+    def fetch(self, path, times=1):
+        return self.send(NAME, path, BUS, 'Fetch', '(tua{sv})', 0, 1024, {}, times=times)
+
+    def read(self):
+        while len(self.buffer) < 16 or len(self.buffer) < Gio.DBusMessage.bytes_needed(self.buffer[:16]):
+            more = self.socket.recv(MIB)
+            assert more, 'the message bus has closed the connection'
+            self.buffer += more
+        size = Gio.DBusMessage.bytes_needed(self.buffer[:16])
+        blob, self.buffer = self.buffer[:size], self.buffer[size:]
+        return Gio.DBusMessage.new_from_blob(blob, Gio.DBusCapabilityFlags.NONE)
+
+    def answer(self, serial):
+        while True:
+            message = self.read()
+            if message.get_reply_serial() == serial:
+                return message
+
+    def call(self, *arguments):
+        return self.answer(self.send(*arguments)).get_body().unpack()
+
+    def leave(self):
+        self.socket.close()
+
+
+def memory(process, what):
+    with open(f'/proc/{process.pid}/status', encoding='ascii') as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(what + ':'))
+
+
+def is_sanitized(process):
+    with open(f'/proc/{process.pid}/maps', encoding='utf-8') as file:
+        return 'asan' in file.read()
+
+
+def p99(bus, seconds):
+    """Of a publish and a fetch of what it published."""
+    times = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or len(times) < 100:
+        start = time.monotonic()
+        published = bus.publish()[0]
+        same(ids(bus.fetch(published - 1)), [published])
+        times.append(time.monotonic() - start)
+    assert max(times) < 1, max(times)
+    return statistics.quantiles(times, n=100)[98]
+
+
+def check_dead_reader(own, name):
+    client = own.client()
+    big, small = client.bus(name), client.bus(name + 'small')
+    big.publish(data=PAYLOAD)
+    big.fetch()
+    unhindered = p99(small, 1)
+    before = memory(own.process, 'VmRSS')
+    daemon_before = memory(own.daemon, 'VmRSS')
+    dead = Raw(own)
+    dead.fetch(big.path, times=1000)
+    hindered = p99(small, 3)
+    # A scheduler that has other things to do is none of our business.
+    assert hindered < max(3 * unhindered, 0.05), (hindered, unhindered)
+    same(len(big.fetch()), 1)
+    if not is_sanitized(own.process):
+        grown = memory(own.process, 'VmHWM') - before
+        assert grown < 24 * MIB, grown
+    grown = memory(own.daemon, 'VmRSS') - daemon_before
+    assert grown < 32 * MIB, grown
+    same(client.test('IsIdle')[0], False)
+    dead.leave()
+    wait_until(lambda: client.test('IsIdle')[0])
+    same(client.test('PeerCount')[0], 1)
+
+
+@suite.test
+def who_never_reads_costs_little(server, name):
+    own = Server(is_stock=True)
+    check_dead_reader(own, name)
+    same(own.stop(), 0)
+
+
+@suite.test
+def who_never_reads_costs_little_without_statistics(server, name):
+    own = Server(policy=NO_STATS)
+    check_dead_reader(own, name)
+    same(own.stop(), 0)
+
+
+def check_pipelining(own, name):
+    client = own.client()
+    bus = client.bus(name)
+    bus.publish(data=PAYLOAD)
+    order = []
+
+    def on_reply(connection, result, number):
+        same(len(connection.call_finish(result).get_child_value(0).get_child_value(0).get_child_value(5).get_string()),
+             len(PAYLOAD))
+        order.append(number)
+
+    for number in range(200):
+        client.connection.call(NAME, bus.path, BUS, 'Fetch', GLib.Variant('(tua{sv})', (0, 1024, {})), None,
+                               Gio.DBusCallFlags.NONE, 60000, None, on_reply, number)
+    wait_until(lambda: len(order) == 200)
+    same(order, list(range(200)))
+
+
+@suite.test
+def who_pipelines_and_reads_gets_all_in_order(server, name):
+    own = Server(is_stock=True)
+    check_pipelining(own, name)
+    same(own.stop(), 0)
+
+
+@suite.test
+def who_pipelines_and_reads_gets_all_in_order_without_statistics(server, name):
+    own = Server(policy=NO_STATS)
+    check_pipelining(own, name)
+    same(own.stop(), 0)
+
+
+@suite.test
+def who_reads_one_by_one_needs_no_main_loop(server, name):
+    own = Server(is_stock=True)
+    bus = own.client().bus(name)
+    bus.publish(data=PAYLOAD)
+    raw = Raw(own)
+    for _ in range(64):
+        events = raw.call(NAME, bus.path, BUS, 'Fetch', '(tua{sv})', 0, 1024, {})[0]
+        same(len(events[0][5]), len(PAYLOAD))
+    raw.leave()
+    same(own.stop(), 0)
+
+
+@suite.test
+def what_waits_too_long_is_refused(server, name):
+    own = Server(policy=NO_STATS)
+    bus = own.client().bus(name)
+    bus.publish(data=PAYLOAD)
+    raw = Raw(own)
+    done = 0
+    while True:
+        message = raw.answer(raw.fetch(bus.path))
+        if message.get_error_name() is not None:
+            break
+        done += 1
+    same(message.get_error_name(), NAME + '.Error.QuotaExceeded')
+    text = message.get_body().unpack()[0]
+    for word in (raw.name, 'bytes', 'Peer.Ping'):
+        assert word in text, text
+    assert 6 <= done <= 9, done
+    raw.leave()
+    same(own.stop(), 0)
+
+
+@suite.test
+def events_stay_in_the_subscription_of_who_never_reads(server, name):
+    own = Server(is_stock=True)
+    client = own.client()
+    bus = client.bus(name)
+    bus.publish(data=PAYLOAD)
+    dead = Raw(own)
+    path = dead.call(NAME, bus.path, BUS, 'Subscribe', '(asa{sv})', [], {})[0]
+    dead.send(NAME, path, SUBSCRIPTION, 'Receive', '(ui)', 1024, 20000)
+    dead.fetch(bus.path, times=50)
+    wait_until(lambda: not client.test('IsIdle')[0])
+    settle(300)
+    for _ in range(3):
+        bus.publish()
+    settle(300)
+    listed = bus.call('ListSubscriptions')[0][0]
+    same((listed['queued'], listed['dropped']), (3, 0))
+    # Once it reads it gets them all.
+    while dead.read().get_reply_serial() != dead.serial:
+        pass
+    same(ids(dead.call(NAME, path, SUBSCRIPTION, 'Receive', '(ui)', 1024, 0)[0]), [])
+    same(bus.call('ListSubscriptions')[0][0]['queued'], 0)
+    dead.leave()
+    same(own.stop(), 0)
+
+
+@suite.test
+def so_many_dead_readers_leave_room_for_others(server, name):
+    own = Server(is_stock=True)
+    client = own.client()
+    bus = client.bus(name)
+    bus.publish(data=PAYLOAD)
+    before = memory(own.daemon, 'VmRSS')
+    dead = [Raw(own) for _ in range(100)]
+    for raw in dead:
+        raw.fetch(bus.path, times=20)
+    settle(1000)
+    small = bus.publish()[0]
+    same(ids(bus.fetch(small - 1)), [small])
+    grown = memory(own.daemon, 'VmRSS') - before
+    assert grown < 100 * MIB, grown
+    for raw in dead:
+        raw.leave()
+    wait_until(lambda: client.test('PeerCount')[0] == 1)
+    same(len(bus.fetch()), 2)
+    same(own.stop(), 0)
+
+
+suite.main()
