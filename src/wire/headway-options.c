@@ -68,15 +68,23 @@ refuse_key (const HeadwayOptionSpec *specs, const char *key, GError **error)
   return FALSE;
 }
 
+static const char *
+unit_of (HeadwayOptionType type)
+{
+  if (type == HEADWAY_OPTION_STRING)
+    return " bytes";
+  return type == HEADWAY_OPTION_STRV ? " entries" : "";
+}
+
 static gboolean
 check_range (const HeadwayOptionSpec *spec, const char *what, guint64 value, GError **error)
 {
   if (value >= spec->minimum && value <= spec->maximum)
     return TRUE;
   headway_set_error_with_limit (error, HEADWAY_ERROR_INVALID_OPTION, (gint64) MIN (spec->maximum, G_MAXINT64),
-                                "option \"%s\" %s %" G_GUINT64_FORMAT ", it takes %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT "%s",
-                                spec->key, what, value, spec->minimum, spec->maximum,
-                                spec->type == HEADWAY_OPTION_STRING ? " bytes" : "");
+                                "option \"%s\" %s %" G_GUINT64_FORMAT "%s, it takes %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT "%s",
+                                spec->key, what, value, unit_of (spec->type), spec->minimum, spec->maximum,
+                                unit_of (spec->type));
   return FALSE;
 }
 
