@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import GLib, Server, Suite, complete, expect, ids, resync, same, short, wait_until
+from harness import BUS, ROOT, Bus, GLib, Server, Suite, complete, expect, ids, resync, same, short, wait_until
 
 suite = Suite()
 
@@ -80,7 +80,7 @@ def bad_publishes_use_no_id(server, name):
             ('InvalidType', 'session_closed', {'type': 'session_closed'}),
             ('InvalidType', 'headway.x', {'type': 'headway.x'}),
             ('InvalidPrincipal', 'a b', {'principal': 'a b'}), ('InvalidPrincipal', '128', {'principal': 'x' * 129}),
-            ('InvalidOption', 'client', {'client': ''}), ('InvalidOption', '128', {'client': 'x' * 129}),
+            ('InvalidOption', 'client', {'client': ''}), ('InvalidOption', '129 bytes', {'client': 'x' * 129}),
             ('InvalidOption', 'a/b', {'client': 'a/b'}), ('InvalidOption', 'meta', {'meta': '[]'}),
             ('InvalidOption', '4096', {'meta': '{"a":"' + 'x' * 4096 + '"}'}),
             ('InvalidOption', 'meta', {'meta': ''}),
@@ -379,9 +379,26 @@ def closing_tells_drains_and_goes(server, name):
         return False
 
     wait_until(is_gone)
-    expect('org.freedesktop.DBus.Error.UnknownMethod', bus.publish)
+    expect('NoSuchBus', bus.publish, says=bus.path)
     again = client.bus(name)
     assert again.get('Epoch') != epoch
+
+
+@suite.test
+def a_path_without_a_bus_says_so(server, name):
+    client = server.client()
+    there = client.bus(name)
+    for label in (name + 'x', '9x', '_zz', '_'):
+        bus = Bus(client, f'{ROOT}/bus/{label}')
+        for call in (bus.publish, bus.subscribe, bus.fetch, lambda bus=bus: bus.get('Name'),
+                     lambda bus=bus: client.get_all(bus.path, BUS)):
+            expect('NoSuchBus', call, says=bus.path)
+            xml = client.call(bus.path, 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
+            assert BUS not in xml, xml
+    xml = client.call(ROOT + '/bus', 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
+    assert f'"{name}"' in xml and '"9x"' not in xml, xml
+    assert BUS in client.call(there.path, 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
+    same(there.publish()[0], 1)
 
 
 @suite.test
