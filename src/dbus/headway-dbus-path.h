@@ -13,6 +13,9 @@ char *headway_dbus_path_encode (const char *prefix, const char *label);
 /* The object path of the bus called @name. Returns: (transfer full). */
 char *headway_dbus_path_of_bus (const char *name);
 
+/* The name whose object path is @path. Returns: (transfer full) (nullable): NULL: it is nobody's. */
+char *headway_dbus_path_to_bus (const char *path);
+
 /* The object path of the subscription with @number. Returns: (transfer full). */
 char *headway_dbus_path_of_subscription (guint number);
 

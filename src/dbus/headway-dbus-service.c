@@ -7,6 +7,7 @@
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-manager.h"
 #include "dbus/headway-dbus-names.h"
+#include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-subscription.h"
 
 #include <string.h>
@@ -107,7 +108,12 @@ refuse_none (GDBusConnection *connection,
              GDBusMethodInvocation *invocation,
              gpointer user_data)
 {
-  headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NO_SUCH_BUS, "there is no bus at %s", path);
+  g_autofree char *name = headway_dbus_path_to_bus (path);
+
+  if (name != NULL)
+    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NO_SUCH_BUS, "there is no bus \"%s\"", name);
+  else
+    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NO_SUCH_BUS, "there is no bus at %s", path);
 }
 
 static void

@@ -379,7 +379,7 @@ def closing_tells_drains_and_goes(server, name):
         return False
 
     wait_until(is_gone)
-    expect('NoSuchBus', bus.publish, says=bus.path)
+    expect('NoSuchBus', bus.publish, says=f'there is no bus "{name}"')
     again = client.bus(name)
     assert again.get('Epoch') != epoch
 
@@ -388,11 +388,11 @@ def closing_tells_drains_and_goes(server, name):
 def a_path_without_a_bus_says_so(server, name):
     client = server.client()
     there = client.bus(name)
-    for label in (name + 'x', '9x', '_zz', '_'):
+    for label, told in ((name + 'x', f'"{name}x"'), ('a_2eb', '"a.b"'), ('9x', '/9x'), ('_zz', '/_zz'), ('a_2Eb', '/a_2Eb')):
         bus = Bus(client, f'{ROOT}/bus/{label}')
         for call in (bus.publish, bus.subscribe, bus.fetch, lambda bus=bus: bus.get('Name'),
                      lambda bus=bus: client.get_all(bus.path, BUS)):
-            expect('NoSuchBus', call, says=bus.path)
+            expect('NoSuchBus', call, says=told)
             xml = client.call(bus.path, 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
             assert BUS not in xml, xml
     xml = client.call(ROOT + '/bus', 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
