@@ -10,8 +10,10 @@
 #include "cli/headway-cli-text.h"
 
 #include <glib/gi18n.h>
+#include <string.h>
 
-#define N_TABLES 4
+#define N_TABLES  4
+#define BUS_CELLS 20 /* of the name of a subscription's bus */
 
 static char *
 format_short (double value,
@@ -88,6 +90,16 @@ describe_subscription (const HeadwayCliSampleSubscription *subscription)
   return subscription->is_slow ? _ ("slow") : "";
 }
 
+/* The number and the owner tell subscriptions apart, so it is the name of the bus that gives way. */
+static char *
+name_subscription (const HeadwayCliSampleSubscription *subscription)
+{
+  gboolean is_long = strlen (subscription->bus) > BUS_CELLS;
+
+  return g_strdup_printf ("%.*s%s/%u %s", is_long ? BUS_CELLS - 1 : BUS_CELLS, subscription->bus, is_long ? "~" : "",
+                          subscription->number, subscription->owner);
+}
+
 static HeadwayCliTable *
 create_subscriptions (const HeadwayCliSample *sample)
 {
@@ -107,7 +119,7 @@ create_subscriptions (const HeadwayCliSample *sample)
   for (guint i = 0; i < sample->subscriptions->len; i++)
     {
       const HeadwayCliSampleSubscription *subscription = g_ptr_array_index (sample->subscriptions, i);
-      g_autofree char *name = g_strdup_printf ("%s/%u %s", subscription->bus, subscription->number, subscription->owner);
+      g_autofree char *name = name_subscription (subscription);
       g_autofree char *queued = format_count (subscription->queued);
       g_autofree char *bytes = format_bytes ((double) subscription->queued_bytes);
       g_autofree char *lag = format_count ((double) subscription->lag);
@@ -237,6 +249,14 @@ append_note (GPtrArray *lines,
   g_ptr_array_add (lines, g_strchomp (g_string_free (line, FALSE)));
 }
 
+static void
+append_hidden (GPtrArray *lines, guint count, guint width)
+{
+  g_autofree char *text = g_strdup_printf (ngettext ("… %u more", "… %u more", count), count);
+
+  append_note (lines, text, width);
+}
+
 /**
  * headway_cli_top_view_create_lines:
  * @sample: what to show
@@ -272,8 +292,14 @@ headway_cli_top_view_create_lines (const HeadwayCliSample *sample,
   g_ptr_array_add (lines, create_title (sample, width));
   for (guint i = 0; i < N_TABLES; i++)
     {
+      /* The last line of a table that does not fit says so. */
+      gboolean is_cut = given[i] > 0 && given[i] < wanted[i];
+      guint n_shown = given[i] - (is_cut ? 1 : 0);
+
       g_ptr_array_add (lines, g_strdup (""));
-      headway_cli_table_append_lines (tables[i], lines, width, given[i], colour);
+      headway_cli_table_append_lines (tables[i], lines, width, n_shown, colour);
+      if (is_cut)
+        append_hidden (lines, wanted[i] - n_shown, width);
     }
   if (sample->is_refused)
     append_note (lines, _ ("Subscriptions of some buses are only for their owner and administrators."), width);

@@ -121,6 +121,10 @@ apply_settings (HeadwayDaemon *self)
   http->heartbeat_ms = headway_settings_get_uint (self->settings, "heartbeat-ms");
   http->writer_idle_timeout_ms = headway_settings_get_uint (self->settings, "writer-idle-timeout-ms");
   http->drain_window_ms = headway_settings_get_uint (self->settings, "drain-window-ms");
+  if (http->writer_idle_timeout_ms > 0 &&
+      (http->heartbeat_ms == 0 || http->heartbeat_ms >= http->writer_idle_timeout_ms))
+    g_warning ("writer-idle-timeout-ms (%u) is not above heartbeat-ms (%u): quiet readers are cut off",
+               http->writer_idle_timeout_ms, http->heartbeat_ms);
   if (self->http != NULL)
     headway_http_server_set_settings (self->http, http);
 }

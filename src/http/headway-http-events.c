@@ -77,7 +77,7 @@ parse_mode (HeadwayHttpRequest *request, StreamQuery *query)
           return TRUE;
         }
     }
-  headway_http_request_answer_text (request, 400, "invalid_mode", "mode is none of stream, routed, broadcast");
+  headway_http_request_answer_text (request, 400, "invalid_mode", n == 1 ? "mode is none of stream, routed, broadcast" : "mode is given more than once");
   return FALSE;
 }
 
