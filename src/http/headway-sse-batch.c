@@ -109,10 +109,10 @@ send_once (const HeadwaySseBatch *self, int fd, gboolean is_chunked, HeadwaySseJ
 
   if (self->count == 1 && self->frames[0]->rest == NULL)
     {
-      struct iovec piece;
+      struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
 
-      headway_sse_frame_get_pieces (self->frames[0], is_chunked, &piece);
-      return send (fd, (const char *) piece.iov_base + self->offset, piece.iov_len - self->offset, SEND_FLAGS);
+      headway_sse_frame_get_pieces (self->frames[0], is_chunked, pieces);
+      return send (fd, (const char *) pieces[0].iov_base + self->offset, pieces[0].iov_len - self->offset, SEND_FLAGS);
     }
 
   whole = joint_get (joint, self, is_chunked);
