@@ -84,7 +84,8 @@ def p99(bus, seconds):
         published = bus.publish()[0]
         same(ids(bus.fetch(published - 1)), [published])
         times.append(time.monotonic() - start)
-    assert max(times) < 1, max(times)
+    # Whoever is starved waits for ever; a busy machine is none of our business.
+    assert max(times) < 10, max(times)
     return statistics.quantiles(times, n=100)[98]
 
 
@@ -99,10 +100,9 @@ def check_dead_reader(own, name):
     dead = Raw(own)
     dead.fetch(big.path, times=1000)
     hindered = p99(small, 3)
-    # A scheduler that has other things to do is none of our business.
-    assert hindered < max(3 * unhindered, 0.05), (hindered, unhindered)
     same(len(big.fetch()), 1)
     if not is_sanitized(own.process):
+        assert hindered < max(3 * unhindered, 0.25), (hindered, unhindered)
         grown = memory(own.process, 'VmHWM') - before
         assert grown < 24 * MIB, grown
     grown = memory(own.daemon, 'VmRSS') - daemon_before
