@@ -314,4 +314,22 @@ def capabilities():
         assert "writer_idle_timeout" not in server.request("GET", "/capabilities").json["features"]
 
 
+@test
+def case_150_a_retired_token_publishes_nothing():
+    """The authority of an HTTP client is the token: who holds one that has been replaced is denied before anything else."""
+    retired, event = ("Authorization", "Bearer " + TOKEN.lower()), {"type": "t", "data": 1}
+    with Server("--auth", TOKEN.lower()) as server:
+        assert server.request("POST", "/session/b/events", event, headers=[retired]).json == {"id": 1}
+    with Server("--auth", TOKEN) as server:
+        assert server.request("POST", "/session/b/events", event, headers=[BEARER]).json == {"id": 1}
+        with server.stream("b", headers=[BEARER]) as stream:
+            for type in ("application/json", "application/x-ndjson"):
+                assert server.request("POST", "/session/b/events", event, type, headers=[retired]).status == 401, type
+            assert server.request("POST", "/session/new/events", event, headers=[retired]).status == 401
+            assert server.request("GET", "/session/new", headers=[BEARER]).status == 404
+            # Nothing reached a reader, and no id was used.
+            assert server.request("POST", "/session/b/events", event, headers=[BEARER]).json == {"id": 2}
+            assert stream.ids(1) == [2]
+
+
 sys.exit(main())
