@@ -13,6 +13,7 @@
 #include "dbus/headway-dbus-names.h"
 #include "dbus/headway-dbus-service.h"
 #include "http/headway-http-server.h"
+#include "stream/headway-stream-hub.h"
 #include "wire/headway-capabilities.h"
 #include "wire/headway-clock.h"
 
@@ -34,6 +35,7 @@ struct _HeadwayDaemon
   HeadwayStateStore *store;            /* owned */
   HeadwayBusTable *table;              /* owned */
   HeadwayStormWatch *storms;           /* owned */
+  HeadwayStreamHub *hub;               /* owned: of all streams */
   HeadwayHttpServer *http;             /* owned, nullable: --no-http */
   HeadwayHttpSettings http_settings;   /* its strings are owned */
   GDBusConnection *connection;         /* owned */
@@ -63,6 +65,7 @@ headway_daemon_dispose (GObject *object)
   g_clear_object (&self->holder);
   g_clear_object (&self->service);
   g_clear_object (&self->http);
+  g_clear_object (&self->hub);
   g_clear_pointer (&self->storms, headway_storm_watch_free);
   g_clear_object (&self->table);
   g_clear_object (&self->store);
@@ -125,6 +128,7 @@ apply_settings (HeadwayDaemon *self)
       (http->heartbeat_ms == 0 || http->heartbeat_ms >= http->writer_idle_timeout_ms))
     g_warning ("writer-idle-timeout-ms (%u) is not above heartbeat-ms (%u): quiet readers are cut off",
                http->writer_idle_timeout_ms, http->heartbeat_ms);
+  headway_stream_hub_set_times (self->hub, http->heartbeat_ms, http->writer_idle_timeout_ms, http->drain_window_ms);
   if (self->http != NULL)
     headway_http_server_set_settings (self->http, http);
 }
@@ -166,6 +170,12 @@ on_security_report (HeadwayBusTable *table, const HeadwaySecurityReport *report,
   headway_journal_write_security (report);
 }
 
+static void
+on_collect_metrics (HeadwayBusTable *table, HeadwayDaemon *self)
+{
+  headway_stream_hub_collect (self->hub, headway_bus_table_get_metrics (table));
+}
+
 static gboolean
 has_events (HeadwayDaemon *self)
 {
@@ -199,8 +209,7 @@ check_idle (HeadwayDaemon *self, HeadwayInstant now)
 static gboolean
 has_drained (HeadwayDaemon *self)
 {
-  return headway_bus_table_is_drained (self->table) &&
-         (self->http == NULL || headway_http_server_get_n_streams (self->http) == 0);
+  return headway_bus_table_is_drained (self->table) && headway_stream_hub_get_n_streams (self->hub) == 0;
 }
 
 static void
@@ -262,8 +271,10 @@ open_state (HeadwayDaemon *self, GError **error)
     return FALSE;
   self->table = headway_bus_table_new (HEADWAY_BUS_STORE (self->store));
   self->storms = headway_storm_watch_new (self->table);
+  self->hub = headway_stream_hub_new ();
   g_signal_connect_object (self->table, "work-pending", G_CALLBACK (on_work_pending), self, 0);
   g_signal_connect_object (self->table, "security-report", G_CALLBACK (on_security_report), self, 0);
+  g_signal_connect_object (self->table, "collect-metrics", G_CALLBACK (on_collect_metrics), self, 0);
   return TRUE;
 }
 
@@ -313,7 +324,7 @@ open_http (HeadwayDaemon *self, GError **error)
   if (!make_token (self, error))
     return FALSE;
   self->http_settings.is_session = !self->options->is_system;
-  self->http = headway_http_server_new (self->table, &self->http_settings);
+  self->http = headway_http_server_new (self->table, self->hub, &self->http_settings);
 
   sockets = headway_service_manager_take_sockets ();
   for (guint i = 0; i < sockets->len; i++)
@@ -338,7 +349,7 @@ open_service (HeadwayDaemon *self, GError **error)
     .is_session = !self->options->is_system,
   };
 
-  self->service = headway_dbus_service_new (self->connection, self->table, &info);
+  self->service = headway_dbus_service_new (self->connection, self->table, self->hub, &info);
   return headway_dbus_service_export (self->service, error);
 }
 

@@ -6,12 +6,13 @@
 #include "dbus/headway-dbus-error.h"
 
 HeadwayDBusContext *
-headway_dbus_context_new (GDBusConnection *connection, HeadwayBusTable *table, gboolean is_session)
+headway_dbus_context_new (GDBusConnection *connection, HeadwayBusTable *table, HeadwayStreamHub *hub, gboolean is_session)
 {
   HeadwayDBusContext *self = g_rc_box_new0 (HeadwayDBusContext);
 
   self->connection = g_object_ref (connection);
   self->table = g_object_ref (table);
+  self->hub = g_object_ref (hub);
   self->peers = headway_dbus_peers_new (connection, is_session, headway_bus_table_get_principals (table));
   self->subscriptions = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
   self->linger_ms = HEADWAY_DBUS_LINGER_MS;
@@ -31,6 +32,7 @@ context_clear (gpointer data)
 
   g_hash_table_unref (self->subscriptions);
   g_object_unref (self->peers);
+  g_object_unref (self->hub);
   g_object_unref (self->table);
   g_object_unref (self->connection);
 }

@@ -3,6 +3,7 @@
 
 #include "dbus/headway-dbus-peers.h"
 #include "engine/headway-bus-table.h"
+#include "stream/headway-stream-hub.h"
 
 G_BEGIN_DECLS
 
@@ -24,6 +25,7 @@ typedef struct
 {
   GDBusConnection *connection; /* owned */
   HeadwayBusTable *table;      /* owned */
+  HeadwayStreamHub *hub;       /* owned */
   HeadwayDBusPeers *peers;     /* owned */
   GHashTable *subscriptions;   /* owned */
   gboolean is_shut_down;
@@ -32,6 +34,7 @@ typedef struct
 
 HeadwayDBusContext *headway_dbus_context_new (GDBusConnection *connection,
                                               HeadwayBusTable *table,
+                                              HeadwayStreamHub *hub,
                                               gboolean is_session);
 HeadwayDBusContext *headway_dbus_context_ref (HeadwayDBusContext *self);
 void headway_dbus_context_unref (HeadwayDBusContext *self);

@@ -162,11 +162,14 @@ export_no_buses (HeadwayDBusService *self, GError **error)
 /* -------------------------------------------------------------------------------------------- */
 
 HeadwayDBusService *
-headway_dbus_service_new (GDBusConnection *connection, HeadwayBusTable *table, const HeadwayDBusServiceInfo *info)
+headway_dbus_service_new (GDBusConnection *connection,
+                          HeadwayBusTable *table,
+                          HeadwayStreamHub *hub,
+                          const HeadwayDBusServiceInfo *info)
 {
   HeadwayDBusService *self = g_object_new (HEADWAY_DBUS_TYPE_SERVICE, NULL);
 
-  self->context = headway_dbus_context_new (connection, table, info->is_session);
+  self->context = headway_dbus_context_new (connection, table, hub, info->is_session);
   self->manager = headway_dbus_manager_impl_new (self->context, info);
   return self;
 }

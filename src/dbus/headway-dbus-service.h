@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/headway-bus-table.h"
+#include "stream/headway-stream-hub.h"
 
 #include <gio/gio.h>
 
@@ -33,11 +34,12 @@ G_DECLARE_FINAL_TYPE (HeadwayDBusService, headway_dbus_service, HEADWAY_DBUS, SE
  * HeadwayDBusService:
  *
  * Headway on a message bus: the Manager, an object for each bus of @table as it comes and goes, the
- * subscriptions of callers. It does not own the name: its owner requests it once
+ * subscriptions of callers, the streams of those who open one, which are in @hub. It does not own the name: its owner requests it once
  * headway_dbus_service_export() has returned.
  */
 HeadwayDBusService *headway_dbus_service_new (GDBusConnection *connection,
                                               HeadwayBusTable *table,
+                                              HeadwayStreamHub *hub,
                                               const HeadwayDBusServiceInfo *info);
 
 /* Exports all objects, once. Fails with the error of GDBus, for instance when they are there already. */

@@ -58,7 +58,7 @@ typedef enum
 
 /* In the order of HeadwayResyncReason. */
 #define HEADWAY_N_RESYNCS 4
-/* In the order of HeadwaySseCloseReason, which is of src/http. */
+/* In the order of HeadwayStreamCloseReason, which is of src/http. */
 #define HEADWAY_N_SSE_CLOSES 8
 
 typedef enum
@@ -131,7 +131,7 @@ typedef enum
 
   /* HTTP */
   HEADWAY_METRIC_SSE_OPENED = HEADWAY_METRIC_VERDICTS + HEADWAY_N_VERDICT_LABELS,
-  HEADWAY_METRIC_SSE_CLOSED, /* + HeadwaySseCloseReason */
+  HEADWAY_METRIC_SSE_CLOSED, /* + HeadwayStreamCloseReason */
   HEADWAY_METRIC_SSE_FRAMES = HEADWAY_METRIC_SSE_CLOSED + HEADWAY_N_SSE_CLOSES,
   HEADWAY_METRIC_SSE_WRITES,
   HEADWAY_METRIC_SSE_BLOCKED,

@@ -251,7 +251,7 @@ static void
 start_stream (HeadwayHttpRequest *request, HeadwayBus *bus, HeadwaySubscription *subscription)
 {
   gboolean is_chunked = soup_server_message_get_http_version (request->message) != SOUP_HTTP_1_0;
-  HeadwaySseHub *hub = headway_http_server_get_hub (request->server);
+  HeadwayStreamHub *hub = headway_http_server_get_hub (request->server);
   HeadwayHttpConnection *connection = NULL;
   GString *head = build_head (request, bus, is_chunked);
   int fd;
@@ -259,7 +259,7 @@ start_stream (HeadwayHttpRequest *request, HeadwayBus *bus, HeadwaySubscription 
   set_owner (request, subscription);
   fd = headway_http_request_steal (request, &connection);
   if (fd >= 0)
-    headway_sse_hub_adopt (hub, fd, subscription, head, is_chunked, headway_http_connection_released, connection);
+    headway_stream_hub_adopt (hub, fd, subscription, head, is_chunked, headway_http_connection_released, connection);
   else
     g_object_unref (subscription);
   g_string_free (head, TRUE);

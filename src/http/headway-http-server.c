@@ -31,7 +31,7 @@ struct _HeadwayHttpServer
   HeadwayBusTable *table; /* owned */
   HeadwayHttpSettings settings;
   SoupServer *soup;        /* owned */
-  HeadwaySseHub *hub;      /* owned */
+  HeadwayStreamHub *hub;   /* owned */
   GPtrArray *listeners;    /* HeadwayHttpListener (owned) */
   GHashTable *connections; /* HeadwayHttpConnection (owned) → itself */
   GHashTable *users;       /* uid → number of its connections */
@@ -344,7 +344,6 @@ headway_http_server_init (HeadwayHttpServer *self)
   self->listeners = g_ptr_array_new_with_free_func (g_object_unref);
   self->connections = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
   self->users = g_hash_table_new (NULL, NULL);
-  self->hub = headway_sse_hub_new ();
 
   /* An HTTP/2 connection cannot be stolen: libsoup would abort (trap S1). */
   g_unsetenv ("SOUP_SERVER_HTTP2");
@@ -357,31 +356,20 @@ headway_http_server_init (HeadwayHttpServer *self)
   add_dead_listener (self);
 }
 
-G_STATIC_ASSERT (HEADWAY_N_SSE_CLOSES == HEADWAY_SSE_N_CLOSE_REASONS);
-
 static void
 collect_metrics (HeadwayBusTable *table, HeadwayHttpServer *self)
 {
-  HeadwayMetrics *metrics = headway_bus_table_get_metrics (table);
-  const HeadwaySseStats *stats = headway_sse_hub_get_stats (self->hub);
-
-  headway_metrics_set (metrics, HEADWAY_METRIC_CONNECTIONS + HEADWAY_TRANSPORT_HTTP,
+  headway_metrics_set (headway_bus_table_get_metrics (table), HEADWAY_METRIC_CONNECTIONS + HEADWAY_TRANSPORT_HTTP,
                        headway_http_server_get_n_connections (self));
-  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_OPENED, (gint64) stats->opened);
-  for (guint i = 0; i < HEADWAY_SSE_N_CLOSE_REASONS; i++)
-    headway_metrics_set (metrics, HEADWAY_METRIC_SSE_CLOSED + i, (gint64) stats->closed[i]);
-  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_FRAMES, (gint64) stats->frames_built);
-  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_WRITES, (gint64) stats->writes);
-  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BLOCKED, (gint64) stats->blocked);
-  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BYTES, (gint64) stats->bytes);
 }
 
 HeadwayHttpServer *
-headway_http_server_new (HeadwayBusTable *table, const HeadwayHttpSettings *settings)
+headway_http_server_new (HeadwayBusTable *table, HeadwayStreamHub *hub, const HeadwayHttpSettings *settings)
 {
   HeadwayHttpServer *self = g_object_new (HEADWAY_TYPE_HTTP_SERVER, NULL);
 
   self->table = g_object_ref (table);
+  self->hub = g_object_ref (hub);
   g_signal_connect_object (table, "collect-metrics", G_CALLBACK (collect_metrics), self, 0);
   headway_http_server_set_settings (self, settings);
   return self;
@@ -395,7 +383,6 @@ headway_http_server_set_settings (HeadwayHttpServer *self, const HeadwayHttpSett
   headway_http_settings_copy (&copy, settings);
   headway_http_settings_clear (&self->settings);
   self->settings = copy;
-  headway_sse_hub_set_times (self->hub, copy.heartbeat_ms, copy.writer_idle_timeout_ms, copy.drain_window_ms);
 }
 
 /* --- Listening ------------------------------------------------------------------------------ */
@@ -493,12 +480,6 @@ headway_http_server_get_n_connections (HeadwayHttpServer *self)
   return g_hash_table_size (self->connections);
 }
 
-guint
-headway_http_server_get_n_streams (HeadwayHttpServer *self)
-{
-  return headway_sse_hub_get_n_streams (self->hub);
-}
-
 const HeadwayHttpSettings *
 headway_http_server_get_settings (HeadwayHttpServer *self)
 {
@@ -511,7 +492,7 @@ headway_http_server_get_table (HeadwayHttpServer *self)
   return self->table;
 }
 
-HeadwaySseHub *
+HeadwayStreamHub *
 headway_http_server_get_hub (HeadwayHttpServer *self)
 {
   return self->hub;

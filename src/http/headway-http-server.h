@@ -3,7 +3,7 @@
 
 #include "engine/headway-bus-table.h"
 #include "http/headway-http-settings.h"
-#include "http/headway-sse-hub.h"
+#include "stream/headway-stream-hub.h"
 
 G_BEGIN_DECLS
 
@@ -19,8 +19,11 @@ G_DECLARE_FINAL_TYPE (HeadwayHttpServer, headway_http_server, HEADWAY, HTTP_SERV
  * Signals: `drained ()` when, after headway_http_server_shut_down(), the last connection is gone.
  *
  * @table: referenced
+ * @hub: referenced: its streams, and those of others
  */
-HeadwayHttpServer *headway_http_server_new (HeadwayBusTable *table, const HeadwayHttpSettings *settings);
+HeadwayHttpServer *headway_http_server_new (HeadwayBusTable *table,
+                                            HeadwayStreamHub *hub,
+                                            const HeadwayHttpSettings *settings);
 
 /* Applies at once; caps to new connections. */
 void headway_http_server_set_settings (HeadwayHttpServer *self, const HeadwayHttpSettings *settings);
@@ -44,11 +47,10 @@ gboolean headway_http_server_is_shut_down (HeadwayHttpServer *self);
 /* TRUE while nobody is connected. */
 gboolean headway_http_server_is_idle (HeadwayHttpServer *self);
 guint headway_http_server_get_n_connections (HeadwayHttpServer *self);
-guint headway_http_server_get_n_streams (HeadwayHttpServer *self);
 
 /* (transfer none) */
 HeadwayBusTable *headway_http_server_get_table (HeadwayHttpServer *self);
-HeadwaySseHub *headway_http_server_get_hub (HeadwayHttpServer *self);
+HeadwayStreamHub *headway_http_server_get_hub (HeadwayHttpServer *self);
 
 /* Room for bodies that are being collected, of all requests together. FALSE: there is none. */
 gboolean headway_http_server_reserve (HeadwayHttpServer *self, gsize bytes);

@@ -273,7 +273,8 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   const HeadwayDBusServiceInfo info = { "0.1.0", capabilities, uris, "/run/token", is_session };
   g_autoptr (TestStore) store = g_object_new (TEST_TYPE_STORE, NULL);
   g_autoptr (HeadwayBusTable) table = headway_bus_table_new (HEADWAY_BUS_STORE (store));
-  g_autoptr (HeadwayDBusService) service = headway_dbus_service_new (connection, table, &info);
+  g_autoptr (HeadwayStreamHub) hub = headway_stream_hub_new ();
+  g_autoptr (HeadwayDBusService) service = headway_dbus_service_new (connection, table, hub, &info);
   g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
   g_autoptr (GIOChannel) channel = g_io_channel_unix_new (0);
   g_autoptr (GError) error = NULL;

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "http/headway-http-server.h"
+#include "stream/headway-stream-hub.h"
 #include "wire/headway-clock.h"
 
 #include <glib-unix.h>
@@ -16,6 +17,7 @@
 typedef struct
 {
   HeadwayBusTable *table;
+  HeadwayStreamHub *hub;
   HeadwayHttpServer *server;
   GMainLoop *loop;
   gint64 drain_window_us;
@@ -61,20 +63,25 @@ stop (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+static void
+collect_metrics (HeadwayBusTable *table, TestServer *self)
+{
+  headway_stream_hub_collect (self->hub, headway_bus_table_get_metrics (table));
+}
+
 static gboolean
 print_counts (gpointer user_data)
 {
   TestServer *self = user_data;
-  HeadwaySseHub *hub = headway_http_server_get_hub (self->server);
-  const HeadwaySseStats *stats = headway_sse_hub_get_stats (hub);
+  const HeadwayStreamStats *stats = headway_stream_hub_get_stats (self->hub);
 
   printf ("{\"connections\":%u,\"streams\":%u,\"opened\":%" G_GUINT64_FORMAT ",\"framesBuilt\":%" G_GUINT64_FORMAT
           ",\"writes\":%" G_GUINT64_FORMAT ",\"blocked\":%" G_GUINT64_FORMAT,
           headway_http_server_get_n_connections (self->server),
-          headway_http_server_get_n_streams (self->server),
+          headway_stream_hub_get_n_streams (self->hub),
           stats->opened, stats->frames_built, stats->writes, stats->blocked);
-  for (guint i = 0; i < HEADWAY_SSE_N_CLOSE_REASONS; i++)
-    printf (",\"%s\":%" G_GUINT64_FORMAT, headway_sse_close_reason_get_name ((HeadwaySseCloseReason) i), stats->closed[i]);
+  for (guint i = 0; i < HEADWAY_STREAM_N_CLOSE_REASONS; i++)
+    printf (",\"%s\":%" G_GUINT64_FORMAT, headway_stream_close_reason_get_name ((HeadwayStreamCloseReason) i), stats->closed[i]);
   puts ("}");
   fflush (stdout);
   return G_SOURCE_CONTINUE;
@@ -134,6 +141,15 @@ listen_all (TestServer *self, char **addresses, const char *path, GError **error
         return FALSE;
     }
   return path == NULL || headway_http_server_listen_unix (self->server, path, error);
+}
+
+static HeadwayStreamHub *
+new_hub (const HeadwayHttpSettings *settings)
+{
+  HeadwayStreamHub *hub = headway_stream_hub_new ();
+
+  headway_stream_hub_set_times (hub, settings->heartbeat_ms, settings->writer_idle_timeout_ms, settings->drain_window_ms);
+  return hub;
 }
 
 int
@@ -198,9 +214,10 @@ main (int argc, char **argv)
     g_assert (set_limit (&limits, sets[i]));
   *headway_bus_table_get_limits (self.table) = limits;
   g_signal_connect (self.table, "work-pending", G_CALLBACK (work_pending), &self);
-
+  g_signal_connect (self.table, "collect-metrics", G_CALLBACK (collect_metrics), &self);
   self.loop = g_main_loop_new (NULL, FALSE);
-  self.server = headway_http_server_new (self.table, &settings);
+  self.hub = new_hub (&settings);
+  self.server = headway_http_server_new (self.table, self.hub, &settings);
   g_signal_connect_swapped (self.server, "drained", G_CALLBACK (g_main_loop_quit), self.loop);
   if (!listen_all (&self, addresses, path, &error))
     {
@@ -214,6 +231,7 @@ main (int argc, char **argv)
   g_main_loop_run (self.loop);
 
   g_clear_object (&self.server);
+  g_clear_object (&self.hub);
   g_clear_object (&self.table);
   g_main_loop_unref (self.loop);
   return 0;

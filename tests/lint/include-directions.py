@@ -12,7 +12,8 @@ MAY_INCLUDE = {
     'engine': {'engine'},
     'wire': {'engine', 'wire'},
     'access': BASE,
-    'http': BASE | {'http'},
+    # One epoll source and one set of frames for all streams, whichever side opened them.
+    'http': BASE | {'http', 'stream'},
     'stream': BASE | {'stream'},
     'handler': BASE | {'handler'},
     'dbus': BASE | {'dbus', 'stream', 'handler'},

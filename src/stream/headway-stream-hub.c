@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-hub.h"
+#include "stream/headway-stream-hub.h"
 
-#include "http/headway-sse-frame-cache.h"
+#include "stream/headway-stream-frame-cache.h"
 #include "wire/headway-clock.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@
 static const char heartbeat_text[] = ": heartbeat\n\n";
 static const char retry_text[] = "retry: 3000\n\n";
 
-struct _HeadwaySseHub
+struct _HeadwayStreamHub
 {
   GObject parent_instance;
 
@@ -45,9 +45,9 @@ struct _HeadwaySseHub
   GSource *flush_source; /* owned */
 
   /* By the time of their next heartbeat: all have the same period. */
-  GQueue open;     /* HeadwaySseWriter (owned) */
-  GQueue draining; /* HeadwaySseWriter (owned) */
-  GQueue dirty;    /* HeadwaySseWriter (borrowed: they are in one of the others) */
+  GQueue open;     /* HeadwayStreamWriter (owned) */
+  GQueue draining; /* HeadwayStreamWriter (owned) */
+  GQueue dirty;    /* HeadwayStreamWriter (borrowed: they are in one of the others) */
   GQueue urgent;   /* those of them that pull: they are not in `dirty` */
   gint64 dirty_since_us;
   guint dirty_turns; /* turns of the main loop since then */
@@ -58,40 +58,40 @@ struct _HeadwaySseHub
   gint64 next_idle_check_us;
   gint64 next_drain_tick_us;
 
-  HeadwaySseFrameCache *cache; /* owned */
-  HeadwaySseJoint joint;
-  HeadwaySseJoint routed_joint;
-  HeadwaySseStats stats;
+  HeadwayStreamFrameCache *cache; /* owned */
+  HeadwayStreamJoint joint;
+  HeadwayStreamJoint routed_joint;
+  HeadwayStreamStats stats;
   HeadwaySseFrame *heartbeat; /* owned */
   HeadwaySseFrame *retry;     /* owned */
 };
 
-G_DEFINE_FINAL_TYPE (HeadwaySseHub, headway_sse_hub, G_TYPE_OBJECT)
+G_DEFINE_FINAL_TYPE (HeadwayStreamHub, headway_stream_hub, G_TYPE_OBJECT)
 
 typedef struct
 {
   GSource source;
-  HeadwaySseHub *hub; /* borrowed: destroys the source before it goes */
+  HeadwayStreamHub *hub; /* borrowed: destroys the source before it goes */
 } HubSource;
 
 /* --- Writers come and go -------------------------------------------------------------------- */
 
 static void
-remove_writer (HeadwaySseHub *self, HeadwaySseWriter *writer, gboolean is_reset)
+remove_writer (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gboolean is_reset)
 {
   self->stats.closed[writer->reason]++;
-  g_debug ("stream closed: %s", headway_sse_close_reason_get_name (writer->reason));
+  g_debug ("stream closed: %s", headway_stream_close_reason_get_name (writer->reason));
 
   if (writer->is_dirty)
     g_queue_unlink (writer->is_urgent ? &self->urgent : &self->dirty, &writer->dirty_link);
   g_queue_unlink (writer->is_draining ? &self->draining : &self->open, &writer->link);
-  headway_sse_writer_free (writer, is_reset);
+  headway_stream_writer_free (writer, is_reset);
   if (self->open.length == 0 && self->draining.length == 0)
-    headway_sse_frame_cache_clear (self->cache);
+    headway_stream_frame_cache_clear (self->cache);
 }
 
 void
-headway_sse_hub_mark_dirty (HeadwaySseHub *self, HeadwaySseWriter *writer)
+headway_stream_hub_mark_dirty (HeadwayStreamHub *self, HeadwayStreamWriter *writer)
 {
   if (writer->is_dirty && (writer->is_urgent || !writer->is_pulling))
     return;
@@ -114,7 +114,7 @@ headway_sse_hub_mark_dirty (HeadwaySseHub *self, HeadwaySseWriter *writer)
 }
 
 void
-headway_sse_hub_watch (HeadwaySseHub *self, HeadwaySseWriter *writer, guint32 interest)
+headway_stream_hub_watch (HeadwayStreamHub *self, HeadwayStreamWriter *writer, guint32 interest)
 {
   struct epoll_event event = { .events = interest, .data.ptr = writer };
 
@@ -126,7 +126,7 @@ headway_sse_hub_watch (HeadwaySseHub *self, HeadwaySseWriter *writer, guint32 in
 }
 
 void
-headway_sse_hub_begin_drain (HeadwaySseHub *self, HeadwaySseWriter *writer, gint64 now_us)
+headway_stream_hub_begin_drain (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gint64 now_us)
 {
   if (writer->is_draining)
     return;
@@ -141,16 +141,16 @@ headway_sse_hub_begin_drain (HeadwaySseHub *self, HeadwaySseWriter *writer, gint
 }
 
 void
-headway_sse_hub_adopt (HeadwaySseHub *self,
-                       int fd,
-                       HeadwaySubscription *subscription,
-                       const GString *head,
-                       gboolean is_chunked,
-                       GDestroyNotify released,
-                       gpointer released_data)
+headway_stream_hub_adopt (HeadwayStreamHub *self,
+                          int fd,
+                          HeadwaySubscription *subscription,
+                          const GString *head,
+                          gboolean is_chunked,
+                          GDestroyNotify released,
+                          gpointer released_data)
 {
   gint64 now_us = g_get_monotonic_time ();
-  HeadwaySseWriter *writer = headway_sse_writer_new (self, fd, subscription, is_chunked, now_us, released, released_data);
+  HeadwayStreamWriter *writer = headway_stream_writer_new (self, fd, subscription, is_chunked, now_us, released, released_data);
   struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = writer };
 
   self->stats.opened++;
@@ -159,13 +159,13 @@ headway_sse_hub_adopt (HeadwaySseHub *self,
   if (self->open.length == 0)
     self->next_idle_check_us = now_us;
   g_queue_push_tail_link (&self->open, &writer->link);
-  headway_sse_writer_queue (writer, headway_sse_frame_new_raw (head->str, head->len));
-  headway_sse_writer_queue (writer, headway_sse_frame_ref (self->retry));
+  headway_stream_writer_queue (writer, headway_sse_frame_new_raw (head->str, head->len));
+  headway_stream_writer_queue (writer, headway_sse_frame_ref (self->retry));
 
   if (epoll_ctl (self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
     {
       g_warning ("cannot watch a stream: %s", g_strerror (errno));
-      writer->reason = HEADWAY_SSE_CLOSE_SOCKET_ERROR;
+      writer->reason = HEADWAY_STREAM_CLOSE_SOCKET_ERROR;
       writer->is_gone = TRUE;
     }
 }
@@ -173,16 +173,16 @@ headway_sse_hub_adopt (HeadwaySseHub *self,
 /* --- The clock ------------------------------------------------------------------------------ */
 
 static gint64
-idle_check_period_us (HeadwaySseHub *self)
+idle_check_period_us (HeadwayStreamHub *self)
 {
   return CLAMP (self->idle_timeout_us / 4, 250 * 1000, 5 * G_USEC_PER_SEC);
 }
 
 /* When the clock has something to do next, G_MAXINT64 for never. */
 static gint64
-next_due_us (HeadwaySseHub *self)
+next_due_us (HeadwayStreamHub *self)
 {
-  HeadwaySseWriter *first = g_queue_peek_head (&self->open);
+  HeadwayStreamWriter *first = g_queue_peek_head (&self->open);
   gint64 due_us = G_MAXINT64;
 
   if (first != NULL && self->heartbeat_us > 0)
@@ -195,9 +195,9 @@ next_due_us (HeadwaySseHub *self)
 }
 
 static void
-beat (HeadwaySseHub *self, gint64 now_us)
+beat (HeadwayStreamHub *self, gint64 now_us)
 {
-  HeadwaySseWriter *writer;
+  HeadwayStreamWriter *writer;
 
   while (self->heartbeat_us > 0 && (writer = g_queue_peek_head (&self->open)) != NULL && writer->next_heartbeat_us <= now_us)
     {
@@ -207,12 +207,12 @@ beat (HeadwaySseHub *self, gint64 now_us)
       while (writer->next_heartbeat_us <= now_us);
       g_queue_unlink (&self->open, &writer->link);
       g_queue_push_tail_link (&self->open, &writer->link);
-      headway_sse_writer_beat (writer);
+      headway_stream_writer_beat (writer);
     }
 }
 
 static void
-check_idle (HeadwaySseHub *self, gint64 now_us)
+check_idle (HeadwayStreamHub *self, gint64 now_us)
 {
   if (self->idle_timeout_us == 0 || now_us < self->next_idle_check_us)
     return;
@@ -220,16 +220,16 @@ check_idle (HeadwaySseHub *self, gint64 now_us)
   self->next_idle_check_us = now_us + idle_check_period_us (self);
   for (GList *l = self->open.head; l != NULL; l = l->next)
     {
-      HeadwaySseWriter *writer = l->data;
+      HeadwayStreamWriter *writer = l->data;
       gint64 idle_us = now_us - writer->last_write_us;
 
       if (idle_us >= self->idle_timeout_us)
-        headway_sse_writer_evict_idle (writer, idle_us / 1000, self->idle_timeout_us / 1000);
+        headway_stream_writer_evict_idle (writer, idle_us / 1000, self->idle_timeout_us / 1000);
     }
 }
 
 static void
-check_draining (HeadwaySseHub *self, gint64 now_us)
+check_draining (HeadwayStreamHub *self, gint64 now_us)
 {
   if (self->draining.length == 0 || now_us < self->next_drain_tick_us)
     return;
@@ -237,10 +237,10 @@ check_draining (HeadwaySseHub *self, gint64 now_us)
   self->next_drain_tick_us = now_us + DRAIN_TICK_US;
   for (GList *l = self->draining.head; l != NULL; l = l->next)
     {
-      HeadwaySseWriter *writer = l->data;
+      HeadwayStreamWriter *writer = l->data;
 
       if (now_us >= writer->deadline_us && !writer->is_gone)
-        headway_sse_writer_expire (writer);
+        headway_stream_writer_expire (writer);
     }
 }
 
@@ -249,17 +249,17 @@ check_draining (HeadwaySseHub *self, gint64 now_us)
 /* Gives the writers that stood in @queue when it began a turn each, the longest waiting first. Those
  * that have more to do stand at the end of it again. */
 static void
-give_turns (HeadwaySseHub *self, GQueue *queue)
+give_turns (HeadwayStreamHub *self, GQueue *queue)
 {
   HeadwayInstant now = headway_clock_now ();
   gint64 end_us = now.monotonic_us + FLUSH_SLICE_US;
 
   for (guint n = queue->length, done = 1; n > 0; n--, done++)
     {
-      HeadwaySseWriter *writer = g_queue_pop_head_link (queue)->data;
+      HeadwayStreamWriter *writer = g_queue_pop_head_link (queue)->data;
 
       writer->is_dirty = writer->is_urgent = FALSE;
-      headway_sse_writer_turn (writer, now);
+      headway_stream_writer_turn (writer, now);
       if (writer->is_gone)
         remove_writer (self, writer, FALSE);
       if (done % FLUSH_LOOK_EVERY == 0 && g_get_monotonic_time () > end_us)
@@ -268,13 +268,13 @@ give_turns (HeadwaySseHub *self, GQueue *queue)
 }
 
 static void
-flush (HeadwaySseHub *self)
+flush (HeadwayStreamHub *self)
 {
   give_turns (self, &self->dirty);
   if (self->dirty.length == 0)
     {
-      headway_sse_joint_forget (&self->joint);
-      headway_sse_joint_forget (&self->routed_joint);
+      headway_stream_joint_forget (&self->joint);
+      headway_stream_joint_forget (&self->routed_joint);
     }
   self->dirty_since_us = g_get_monotonic_time ();
   self->dirty_turns = 0;
@@ -296,7 +296,7 @@ flush_check (GSource *source)
 static gboolean
 flush_dispatch (GSource *source, GSourceFunc callback, gpointer user_data)
 {
-  g_autoptr (HeadwaySseHub) hub = g_object_ref (((HubSource *) source)->hub);
+  g_autoptr (HeadwayStreamHub) hub = g_object_ref (((HubSource *) source)->hub);
 
   flush (hub);
   return G_SOURCE_CONTINUE;
@@ -307,7 +307,7 @@ static GSourceFuncs flush_funcs = { flush_prepare, flush_check, flush_dispatch, 
 /* --- The watch ------------------------------------------------------------------------------ */
 
 static gboolean
-is_flush_overdue (HeadwaySseHub *self, gint64 now_us)
+is_flush_overdue (HeadwayStreamHub *self, gint64 now_us)
 {
   return self->dirty.length > 0 &&
          (self->dirty_turns > FLUSH_DELAY_TURNS || now_us - self->dirty_since_us > FLUSH_DELAY_US);
@@ -316,7 +316,7 @@ is_flush_overdue (HeadwaySseHub *self, gint64 now_us)
 static gboolean
 watch_prepare (GSource *source, int *timeout)
 {
-  HeadwaySseHub *self = ((HubSource *) source)->hub;
+  HeadwayStreamHub *self = ((HubSource *) source)->hub;
   gint64 now_us = g_source_get_time (source);
   gint64 due_us = next_due_us (self);
 
@@ -333,7 +333,7 @@ watch_prepare (GSource *source, int *timeout)
 static gboolean
 watch_check (GSource *source)
 {
-  HeadwaySseHub *self = ((HubSource *) source)->hub;
+  HeadwayStreamHub *self = ((HubSource *) source)->hub;
   gint64 now_us = g_source_get_time (source);
 
   return self->urgent.length > 0 || g_source_query_unix_fd (source, self->watch_tag) != 0 || next_due_us (self) <= now_us ||
@@ -341,7 +341,7 @@ watch_check (GSource *source)
 }
 
 static void
-handle_sockets (HeadwaySseHub *self)
+handle_sockets (HeadwayStreamHub *self)
 {
   struct epoll_event events[WATCH_EVENTS];
   HeadwayInstant now = headway_clock_now ();
@@ -349,9 +349,9 @@ handle_sockets (HeadwaySseHub *self)
 
   for (int i = 0; i < n; i++)
     {
-      HeadwaySseWriter *writer = events[i].data.ptr;
+      HeadwayStreamWriter *writer = events[i].data.ptr;
 
-      headway_sse_writer_handle (writer, events[i].events, now);
+      headway_stream_writer_handle (writer, events[i].events, now);
       /* Its descriptor is in this report once, so nobody looks at it again. */
       if (writer->is_gone)
         remove_writer (self, writer, FALSE);
@@ -361,7 +361,7 @@ handle_sockets (HeadwaySseHub *self)
 static gboolean
 watch_dispatch (GSource *source, GSourceFunc callback, gpointer user_data)
 {
-  g_autoptr (HeadwaySseHub) self = g_object_ref (((HubSource *) source)->hub);
+  g_autoptr (HeadwayStreamHub) self = g_object_ref (((HubSource *) source)->hub);
   gint64 now_us = g_get_monotonic_time ();
 
   if (g_source_query_unix_fd (source, self->watch_tag) != 0)
@@ -380,7 +380,7 @@ static GSourceFuncs watch_funcs = { watch_prepare, watch_check, watch_dispatch, 
 /* --- Life ----------------------------------------------------------------------------------- */
 
 static GSource *
-add_source (HeadwaySseHub *self, GSourceFuncs *funcs, int priority, const char *name)
+add_source (HeadwayStreamHub *self, GSourceFuncs *funcs, int priority, const char *name)
 {
   GSource *source = g_source_new (funcs, sizeof (HubSource));
 
@@ -391,10 +391,10 @@ add_source (HeadwaySseHub *self, GSourceFuncs *funcs, int priority, const char *
 }
 
 static void
-headway_sse_hub_dispose (GObject *object)
+headway_stream_hub_dispose (GObject *object)
 {
-  HeadwaySseHub *self = HEADWAY_SSE_HUB (object);
-  HeadwaySseWriter *writer;
+  HeadwayStreamHub *self = HEADWAY_STREAM_HUB (object);
+  HeadwayStreamWriter *writer;
 
   while ((writer = g_queue_peek_head (&self->open)) != NULL || (writer = g_queue_peek_head (&self->draining)) != NULL)
     remove_writer (self, writer, TRUE);
@@ -404,74 +404,74 @@ headway_sse_hub_dispose (GObject *object)
     g_source_destroy (self->flush_source);
   g_clear_pointer (&self->watch_source, g_source_unref);
   g_clear_pointer (&self->flush_source, g_source_unref);
-  G_OBJECT_CLASS (headway_sse_hub_parent_class)->dispose (object);
+  G_OBJECT_CLASS (headway_stream_hub_parent_class)->dispose (object);
 }
 
 static void
-headway_sse_hub_finalize (GObject *object)
+headway_stream_hub_finalize (GObject *object)
 {
-  HeadwaySseHub *self = HEADWAY_SSE_HUB (object);
+  HeadwayStreamHub *self = HEADWAY_STREAM_HUB (object);
 
-  headway_sse_joint_clear (&self->joint);
-  headway_sse_joint_clear (&self->routed_joint);
-  headway_sse_frame_cache_free (self->cache);
+  headway_stream_joint_clear (&self->joint);
+  headway_stream_joint_clear (&self->routed_joint);
+  headway_stream_frame_cache_free (self->cache);
   headway_sse_frame_unref (self->heartbeat);
   headway_sse_frame_unref (self->retry);
   if (self->epoll_fd >= 0)
     close (self->epoll_fd);
-  G_OBJECT_CLASS (headway_sse_hub_parent_class)->finalize (object);
+  G_OBJECT_CLASS (headway_stream_hub_parent_class)->finalize (object);
 }
 
 static void
-headway_sse_hub_class_init (HeadwaySseHubClass *klass)
+headway_stream_hub_class_init (HeadwayStreamHubClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
 
-  object_class->dispose = headway_sse_hub_dispose;
-  object_class->finalize = headway_sse_hub_finalize;
+  object_class->dispose = headway_stream_hub_dispose;
+  object_class->finalize = headway_stream_hub_finalize;
 }
 
 static void
-headway_sse_hub_init (HeadwaySseHub *self)
+headway_stream_hub_init (HeadwayStreamHub *self)
 {
   g_queue_init (&self->open);
   g_queue_init (&self->draining);
   g_queue_init (&self->dirty);
   g_queue_init (&self->urgent);
-  self->cache = headway_sse_frame_cache_new ();
+  self->cache = headway_stream_frame_cache_new ();
   self->heartbeat = headway_sse_frame_new_text (heartbeat_text, strlen (heartbeat_text));
   self->retry = headway_sse_frame_new_text (retry_text, strlen (retry_text));
 
   self->epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
   if (self->epoll_fd < 0)
     g_critical ("cannot create an epoll descriptor: %s", g_strerror (errno));
-  self->watch_source = add_source (self, &watch_funcs, G_PRIORITY_DEFAULT, "headway-sse-watch");
-  self->flush_source = add_source (self, &flush_funcs, FLUSH_PRIORITY, "headway-sse-flush");
+  self->watch_source = add_source (self, &watch_funcs, G_PRIORITY_DEFAULT, "headway-stream-watch");
+  self->flush_source = add_source (self, &flush_funcs, FLUSH_PRIORITY, "headway-stream-flush");
   self->watch_tag = g_source_add_unix_fd (self->watch_source, self->epoll_fd, G_IO_IN);
   g_source_attach (self->watch_source, g_main_context_get_thread_default ());
   g_source_attach (self->flush_source, g_main_context_get_thread_default ());
 }
 
-HeadwaySseHub *
-headway_sse_hub_new (void)
+HeadwayStreamHub *
+headway_stream_hub_new (void)
 {
-  return g_object_new (HEADWAY_TYPE_SSE_HUB, NULL);
+  return g_object_new (HEADWAY_TYPE_STREAM_HUB, NULL);
 }
 
 static int
 compare_heartbeats (gconstpointer a, gconstpointer b, gpointer user_data)
 {
-  gint64 first = ((const HeadwaySseWriter *) a)->next_heartbeat_us;
-  gint64 second = ((const HeadwaySseWriter *) b)->next_heartbeat_us;
+  gint64 first = ((const HeadwayStreamWriter *) a)->next_heartbeat_us;
+  gint64 second = ((const HeadwayStreamWriter *) b)->next_heartbeat_us;
 
   return (first > second) - (first < second);
 }
 
 void
-headway_sse_hub_set_times (HeadwaySseHub *self,
-                           guint heartbeat_ms,
-                           guint writer_idle_timeout_ms,
-                           guint drain_window_ms)
+headway_stream_hub_set_times (HeadwayStreamHub *self,
+                              guint heartbeat_ms,
+                              guint writer_idle_timeout_ms,
+                              guint drain_window_ms)
 {
   gint64 now_us = g_get_monotonic_time ();
 
@@ -482,7 +482,7 @@ headway_sse_hub_set_times (HeadwaySseHub *self,
 
   for (GList *l = self->open.head; l != NULL && self->heartbeat_us > 0; l = l->next)
     {
-      HeadwaySseWriter *writer = l->data;
+      HeadwayStreamWriter *writer = l->data;
       gint64 beats = (now_us - writer->opened_us) / self->heartbeat_us;
 
       writer->next_heartbeat_us = writer->opened_us + (beats + 1) * self->heartbeat_us;
@@ -492,40 +492,56 @@ headway_sse_hub_set_times (HeadwaySseHub *self,
 }
 
 guint
-headway_sse_hub_get_n_streams (HeadwaySseHub *self)
+headway_stream_hub_get_n_streams (HeadwayStreamHub *self)
 {
   return self->open.length + self->draining.length;
 }
 
-const HeadwaySseStats *
-headway_sse_hub_get_stats (HeadwaySseHub *self)
+const HeadwayStreamStats *
+headway_stream_hub_get_stats (HeadwayStreamHub *self)
 {
-  self->stats.frames_built = headway_sse_frame_cache_get_built (self->cache);
+  self->stats.frames_built = headway_stream_frame_cache_get_built (self->cache);
   return &self->stats;
 }
 
-HeadwaySseFrame *
-headway_sse_hub_get_frame (HeadwaySseHub *self, HeadwaySseWriter *writer, HeadwayEvent *event, guint64 resume_id)
+G_STATIC_ASSERT (HEADWAY_N_SSE_CLOSES == HEADWAY_STREAM_N_CLOSE_REASONS);
+
+void
+headway_stream_hub_collect (HeadwayStreamHub *self, HeadwayMetrics *metrics)
 {
-  if (writer->is_routed && !headway_event_is_synthetic (event))
-    return headway_sse_frame_cache_get_headed (self->cache, event, resume_id);
-  return headway_sse_frame_cache_get (self->cache, event, resume_id);
+  const HeadwayStreamStats *stats = headway_stream_hub_get_stats (self);
+
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_OPENED, (gint64) stats->opened);
+  for (guint i = 0; i < HEADWAY_STREAM_N_CLOSE_REASONS; i++)
+    headway_metrics_set (metrics, HEADWAY_METRIC_SSE_CLOSED + i, (gint64) stats->closed[i]);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_FRAMES, (gint64) stats->frames_built);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_WRITES, (gint64) stats->writes);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BLOCKED, (gint64) stats->blocked);
+  headway_metrics_set (metrics, HEADWAY_METRIC_SSE_BYTES, (gint64) stats->bytes);
 }
 
-HeadwaySseJoint *
-headway_sse_hub_get_joint (HeadwaySseHub *self, HeadwaySseWriter *writer)
+HeadwaySseFrame *
+headway_stream_hub_get_frame (HeadwayStreamHub *self, HeadwayStreamWriter *writer, HeadwayEvent *event, guint64 resume_id)
+{
+  if (writer->is_routed && !headway_event_is_synthetic (event))
+    return headway_stream_frame_cache_get_headed (self->cache, event, resume_id);
+  return headway_stream_frame_cache_get (self->cache, event, resume_id);
+}
+
+HeadwayStreamJoint *
+headway_stream_hub_get_joint (HeadwayStreamHub *self, HeadwayStreamWriter *writer)
 {
   return writer->is_routed ? &self->routed_joint : &self->joint;
 }
 
-HeadwaySseStats *
-headway_sse_hub_get_counts (HeadwaySseHub *self)
+HeadwayStreamStats *
+headway_stream_hub_get_counts (HeadwayStreamHub *self)
 {
   return &self->stats;
 }
 
 HeadwaySseFrame *
-headway_sse_hub_get_heartbeat (HeadwaySseHub *self)
+headway_stream_hub_get_heartbeat (HeadwayStreamHub *self)
 {
   return self->heartbeat;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-batch.h"
+#include "stream/headway-stream-batch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 typedef struct
 {
   int fds[2]; /* the writer's end, the reader's */
-  HeadwaySseBatch batch;
-  HeadwaySseJoint joint;
-  HeadwaySseStats stats;
+  HeadwayStreamBatch batch;
+  HeadwayStreamJoint joint;
+  HeadwayStreamStats stats;
   GString *seen;
 } Fixture;
 
@@ -27,8 +27,8 @@ set_up (Fixture *self, gconstpointer data)
 static void
 tear_down (Fixture *self, gconstpointer data)
 {
-  headway_sse_batch_clear (&self->batch);
-  headway_sse_joint_clear (&self->joint);
+  headway_stream_batch_clear (&self->batch);
+  headway_stream_joint_clear (&self->joint);
   g_string_free (self->seen, TRUE);
   close (self->fds[0]);
   close (self->fds[1]);
@@ -37,15 +37,15 @@ tear_down (Fixture *self, gconstpointer data)
 static void
 append (Fixture *self, const char *text)
 {
-  headway_sse_batch_append (&self->batch, headway_sse_frame_new_text (text, strlen (text)));
+  headway_stream_batch_append (&self->batch, headway_sse_frame_new_text (text, strlen (text)));
 }
 
-static HeadwaySseWrite
+static HeadwayStreamWrite
 write_batch (Fixture *self, gboolean is_chunked)
 {
   gsize written;
 
-  return headway_sse_batch_write (&self->batch, self->fds[0], is_chunked, &self->joint, &self->stats, &written);
+  return headway_stream_batch_write (&self->batch, self->fds[0], is_chunked, &self->joint, &self->stats, &written);
 }
 
 /* What the reader has got since the last call. */
@@ -65,11 +65,11 @@ static void
 test_frames_go_out_in_order (Fixture *self, gconstpointer data)
 {
   append (self, "a\n\n");
-  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_DONE);
   g_assert_cmpstr (read_all (self, 100), ==, "3\r\na\n\n\r\n");
   append (self, "b\n\n");
   append (self, "0123456789abcd\n\n");
-  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_DONE);
   g_assert_cmpstr (read_all (self, 100), ==, "3\r\nb\n\n\r\n10\r\n0123456789abcd\n\n\r\n");
   g_assert_cmpuint (self->batch.count, ==, 0);
   g_assert_cmpuint (self->batch.bytes, ==, 0);
@@ -80,7 +80,7 @@ test_without_chunks_only_the_inner_bytes (Fixture *self, gconstpointer data)
 {
   append (self, "a\n\n");
   append (self, "b\n\n");
-  g_assert_cmpint (write_batch (self, FALSE), ==, HEADWAY_SSE_WRITE_DONE);
+  g_assert_cmpint (write_batch (self, FALSE), ==, HEADWAY_STREAM_WRITE_DONE);
   g_assert_cmpstr (read_all (self, 100), ==, "a\n\nb\n\n");
 }
 
@@ -92,12 +92,12 @@ test_the_same_batch_twice_is_joined_once (Fixture *self, gconstpointer data)
 
   for (guint reader = 0; reader < 4; reader++)
     {
-      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (first));
-      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (second));
-      g_assert_cmpint (write_batch (self, reader < 3), ==, HEADWAY_SSE_WRITE_DONE);
+      headway_stream_batch_append (&self->batch, headway_sse_frame_ref (first));
+      headway_stream_batch_append (&self->batch, headway_sse_frame_ref (second));
+      g_assert_cmpint (write_batch (self, reader < 3), ==, HEADWAY_STREAM_WRITE_DONE);
       g_assert_cmpstr (read_all (self, 100), ==, reader < 3 ? "3\r\nx\n\n\r\n3\r\ny\n\n\r\n" : "x\n\ny\n\n");
     }
-  headway_sse_joint_clear (&self->joint);
+  headway_stream_joint_clear (&self->joint);
   g_assert_cmpuint (first->ref, ==, 1);
   g_assert_cmpuint (second->ref, ==, 1);
 }
@@ -112,7 +112,7 @@ test_a_short_write_goes_on_where_it_stopped (Fixture *self, gconstpointer data)
 
   while (next < 4000 || self->batch.count > 0)
     {
-      while (next < 4000 && !headway_sse_batch_is_full (&self->batch))
+      while (next < 4000 && !headway_stream_batch_is_full (&self->batch))
         {
           g_autofree char *text = g_strnfill (1 + next * 7 % 997, (char) ('a' + next % 26));
           append (self, text);
@@ -134,18 +134,18 @@ static void
 test_a_full_socket_and_a_dead_one (Fixture *self, gconstpointer data)
 {
   g_autofree char *large = g_strnfill (100000, 'x');
-  HeadwaySseWrite result = HEADWAY_SSE_WRITE_DONE;
+  HeadwayStreamWrite result = HEADWAY_STREAM_WRITE_DONE;
 
-  while (result == HEADWAY_SSE_WRITE_DONE)
+  while (result == HEADWAY_STREAM_WRITE_DONE)
     {
       append (self, large);
       result = write_batch (self, TRUE);
     }
-  g_assert_cmpint (result, ==, HEADWAY_SSE_WRITE_BLOCKED);
-  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_BLOCKED);
+  g_assert_cmpint (result, ==, HEADWAY_STREAM_WRITE_BLOCKED);
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_BLOCKED);
   close (self->fds[1]);
   self->fds[1] = -1;
-  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_FAILED);
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_FAILED);
   g_assert_true (errno == EPIPE || errno == ECONNRESET);
 }
 
@@ -168,18 +168,18 @@ test_a_frame_in_two_pieces_is_cut_anywhere (Fixture *self, gconstpointer data)
   headway_event_set_id (event, 5);
   shared = headway_sse_frame_new (event, 5);
   frame = headway_sse_frame_new_headed (shared, event, 2);
-  headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
-  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+  headway_stream_batch_append (&self->batch, headway_sse_frame_ref (frame));
+  g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_DONE);
   whole = g_strdup (read_all (self, 1000));
   g_assert_nonnull (strstr (whole, "{\"id\":2,\"seq\":5,\"v\":1,"));
   for (gsize offset = 1; offset < frame->length; offset++)
     {
       g_autofree char *expected = g_strconcat (whole + offset, whole, NULL);
 
-      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
-      headway_sse_batch_append (&self->batch, headway_sse_frame_ref (frame));
+      headway_stream_batch_append (&self->batch, headway_sse_frame_ref (frame));
+      headway_stream_batch_append (&self->batch, headway_sse_frame_ref (frame));
       self->batch.offset = offset;
-      g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_SSE_WRITE_DONE);
+      g_assert_cmpint (write_batch (self, TRUE), ==, HEADWAY_STREAM_WRITE_DONE);
       g_assert_cmpstr (read_all (self, 1000), ==, expected);
     }
 }
@@ -187,17 +187,17 @@ test_a_frame_in_two_pieces_is_cut_anywhere (Fixture *self, gconstpointer data)
 static void
 test_bounds (Fixture *self, gconstpointer data)
 {
-  g_autofree char *large = g_strnfill (HEADWAY_SSE_BATCH_BYTES, 'x');
+  g_autofree char *large = g_strnfill (HEADWAY_STREAM_BATCH_BYTES, 'x');
 
-  for (guint i = 0; i < HEADWAY_SSE_BATCH_FRAMES; i++)
+  for (guint i = 0; i < HEADWAY_STREAM_BATCH_FRAMES; i++)
     {
-      g_assert_false (headway_sse_batch_is_full (&self->batch));
+      g_assert_false (headway_stream_batch_is_full (&self->batch));
       append (self, "a");
     }
-  g_assert_true (headway_sse_batch_is_full (&self->batch));
-  headway_sse_batch_clear (&self->batch);
+  g_assert_true (headway_stream_batch_is_full (&self->batch));
+  headway_stream_batch_clear (&self->batch);
   append (self, large);
-  g_assert_true (headway_sse_batch_is_full (&self->batch));
+  g_assert_true (headway_stream_batch_is_full (&self->batch));
 }
 
 int

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-writer.h"
+#include "stream/headway-stream-writer.h"
 
-#include "http/headway-sse-hub.h"
+#include "stream/headway-stream-hub.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -22,7 +22,7 @@
 static const char final_chunk[] = "0\r\n\r\n";
 
 static void
-set_gone (HeadwaySseWriter *self, HeadwaySseCloseReason reason)
+set_gone (HeadwayStreamWriter *self, HeadwayStreamCloseReason reason)
 {
   if (self->is_gone)
     return;
@@ -31,24 +31,24 @@ set_gone (HeadwaySseWriter *self, HeadwaySseCloseReason reason)
   /* Once everything is said, the reason is why the stream ended, not how the peer left. */
   if (!self->is_over)
     self->reason = reason;
-  headway_sse_hub_mark_dirty (self->hub, self);
+  headway_stream_hub_mark_dirty (self->hub, self);
 }
 
-static HeadwaySseCloseReason
+static HeadwayStreamCloseReason
 reason_of_errno (int code)
 {
-  return code == EPIPE || code == ECONNRESET || code == 0 ? HEADWAY_SSE_CLOSE_CLIENT_DISCONNECT
-                                                          : HEADWAY_SSE_CLOSE_SOCKET_ERROR;
+  return code == EPIPE || code == ECONNRESET || code == 0 ? HEADWAY_STREAM_CLOSE_CLIENT_DISCONNECT
+                                                          : HEADWAY_STREAM_CLOSE_SOCKET_ERROR;
 }
 
 /* Writes the batch. Afterwards it is empty, or the writer is blocked or gone. */
 static void
-write_out (HeadwaySseWriter *self)
+write_out (HeadwayStreamWriter *self)
 {
   gsize written;
-  HeadwaySseWrite result = headway_sse_batch_write (&self->batch, self->fd, self->is_chunked,
-                                                    headway_sse_hub_get_joint (self->hub, self),
-                                                    headway_sse_hub_get_counts (self->hub), &written);
+  HeadwayStreamWrite result = headway_stream_batch_write (&self->batch, self->fd, self->is_chunked,
+                                                          headway_stream_hub_get_joint (self->hub, self),
+                                                          headway_stream_hub_get_counts (self->hub), &written);
   int code = errno;
 
   if (written > 0)
@@ -56,14 +56,14 @@ write_out (HeadwaySseWriter *self)
 
   switch (result)
     {
-    case HEADWAY_SSE_WRITE_DONE:
+    case HEADWAY_STREAM_WRITE_DONE:
       break;
-    case HEADWAY_SSE_WRITE_BLOCKED:
+    case HEADWAY_STREAM_WRITE_BLOCKED:
       self->is_blocked = TRUE;
-      headway_sse_hub_get_counts (self->hub)->blocked++;
-      headway_sse_hub_watch (self->hub, self, self->interest | EPOLLOUT);
+      headway_stream_hub_get_counts (self->hub)->blocked++;
+      headway_stream_hub_watch (self->hub, self, self->interest | EPOLLOUT);
       break;
-    case HEADWAY_SSE_WRITE_FAILED:
+    case HEADWAY_STREAM_WRITE_FAILED:
     default:
       set_gone (self, reason_of_errno (code));
       break;
@@ -73,21 +73,21 @@ write_out (HeadwaySseWriter *self)
 /* Whether another frame may go into the batch. One that is still full from before the socket had room
  * again is written first; if that fails, the writer is blocked or gone. */
 static gboolean
-has_room (HeadwaySseWriter *self)
+has_room (HeadwayStreamWriter *self)
 {
-  if (headway_sse_batch_is_full (&self->batch))
+  if (headway_stream_batch_is_full (&self->batch))
     write_out (self);
   return !self->is_blocked && !self->is_gone;
 }
 
 void
-headway_sse_writer_queue (HeadwaySseWriter *self, HeadwaySseFrame *frame)
+headway_stream_writer_queue (HeadwayStreamWriter *self, HeadwaySseFrame *frame)
 {
-  headway_sse_batch_append (&self->batch, frame);
+  headway_stream_batch_append (&self->batch, frame);
   self->has_last |= frame->is_last;
   if (!self->is_dirty)
-    headway_sse_hub_mark_dirty (self->hub, self);
-  if (headway_sse_batch_is_full (&self->batch))
+    headway_stream_hub_mark_dirty (self->hub, self);
+  if (headway_stream_batch_is_full (&self->batch))
     write_out (self);
 }
 
@@ -96,38 +96,38 @@ headway_sse_writer_queue (HeadwaySseWriter *self, HeadwaySseFrame *frame)
 static gboolean
 writer_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
 {
-  HeadwaySseWriter *self = (HeadwaySseWriter *) sink;
+  HeadwayStreamWriter *self = (HeadwayStreamWriter *) sink;
 
   if (self->is_blocked || self->is_pulling || self->is_over || self->is_gone || !has_room (self))
     return FALSE;
 
-  headway_sse_writer_queue (self, headway_sse_hub_get_frame (self->hub, self, event, resume_id));
+  headway_stream_writer_queue (self, headway_stream_hub_get_frame (self->hub, self, event, resume_id));
   return TRUE;
 }
 
 static void
 writer_wake (HeadwaySink *sink)
 {
-  HeadwaySseWriter *self = (HeadwaySseWriter *) sink;
+  HeadwayStreamWriter *self = (HeadwayStreamWriter *) sink;
 
   self->is_pulling = TRUE;
-  headway_sse_hub_mark_dirty (self->hub, self);
+  headway_stream_hub_mark_dirty (self->hub, self);
 }
 
 static const HeadwaySinkClass writer_class = { writer_put, writer_wake };
 
 /* --- Life ----------------------------------------------------------------------------------- */
 
-HeadwaySseWriter *
-headway_sse_writer_new (HeadwaySseHub *hub,
-                        int fd,
-                        HeadwaySubscription *subscription,
-                        gboolean is_chunked,
-                        gint64 now_us,
-                        GDestroyNotify released,
-                        gpointer released_data)
+HeadwayStreamWriter *
+headway_stream_writer_new (HeadwayStreamHub *hub,
+                           int fd,
+                           HeadwaySubscription *subscription,
+                           gboolean is_chunked,
+                           gint64 now_us,
+                           GDestroyNotify released,
+                           gpointer released_data)
 {
-  HeadwaySseWriter *self = g_new0 (HeadwaySseWriter, 1);
+  HeadwayStreamWriter *self = g_new0 (HeadwayStreamWriter, 1);
 
   self->sink.klass = &writer_class;
   self->hub = hub;
@@ -148,7 +148,7 @@ headway_sse_writer_new (HeadwaySseHub *hub,
 }
 
 static void
-drop_subscription (HeadwaySseWriter *self)
+drop_subscription (HeadwayStreamWriter *self)
 {
   if (self->subscription == NULL)
     return;
@@ -159,7 +159,7 @@ drop_subscription (HeadwaySseWriter *self)
 }
 
 void
-headway_sse_writer_free (HeadwaySseWriter *self, gboolean is_reset)
+headway_stream_writer_free (HeadwayStreamWriter *self, gboolean is_reset)
 {
   struct linger reset = { 1, 0 };
 
@@ -167,7 +167,7 @@ headway_sse_writer_free (HeadwaySseWriter *self, gboolean is_reset)
   if (is_reset || self->batch.count > 0)
     setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   close (self->fd);
-  headway_sse_batch_clear (&self->batch);
+  headway_stream_batch_clear (&self->batch);
   if (self->released != NULL)
     self->released (self->released_data);
   g_free (self);
@@ -175,33 +175,33 @@ headway_sse_writer_free (HeadwaySseWriter *self, gboolean is_reset)
 
 /* --- Turns ---------------------------------------------------------------------------------- */
 
-static HeadwaySseCloseReason
-reason_of_end (HeadwaySseWriter *self)
+static HeadwayStreamCloseReason
+reason_of_end (HeadwayStreamWriter *self)
 {
   if (self->was_idle)
-    return HEADWAY_SSE_CLOSE_WRITER_IDLE_TIMEOUT;
+    return HEADWAY_STREAM_CLOSE_WRITER_IDLE_TIMEOUT;
   if (headway_subscription_get_state (self->subscription) == HEADWAY_STATE_EVICTED)
-    return HEADWAY_SSE_CLOSE_EVENT_BUS_EVICTED;
-  return self->has_last ? HEADWAY_SSE_CLOSE_SESSION_TERMINAL : HEADWAY_SSE_CLOSE_SOURCE_COMPLETE;
+    return HEADWAY_STREAM_CLOSE_EVENT_BUS_EVICTED;
+  return self->has_last ? HEADWAY_STREAM_CLOSE_SESSION_TERMINAL : HEADWAY_STREAM_CLOSE_SOURCE_COMPLETE;
 }
 
 /* Everything is read out: the final chunk, and nothing after it. */
 static void
-finish (HeadwaySseWriter *self)
+finish (HeadwayStreamWriter *self)
 {
   self->reason = reason_of_end (self);
   drop_subscription (self);
   self->is_over = TRUE;
   self->owes_heartbeat = FALSE;
   if (self->is_chunked)
-    headway_sse_batch_append (&self->batch, headway_sse_frame_new_raw (final_chunk, strlen (final_chunk)));
+    headway_stream_batch_append (&self->batch, headway_sse_frame_new_raw (final_chunk, strlen (final_chunk)));
   write_out (self);
 }
 
 /* Everything is in the kernel. Closing now would turn input that nobody read into a reset, which
  * could overtake the last frames: so the peer's end is awaited, as long as the drain window lasts. */
 static void
-shut (HeadwaySseWriter *self)
+shut (HeadwayStreamWriter *self)
 {
   self->is_shut = TRUE;
   self->stray_bytes = 0;
@@ -210,25 +210,25 @@ shut (HeadwaySseWriter *self)
       set_gone (self, reason_of_errno (errno));
       return;
     }
-  headway_sse_hub_watch (self->hub, self, EPOLLIN | EPOLLRDHUP);
+  headway_stream_hub_watch (self->hub, self, EPOLLIN | EPOLLRDHUP);
 }
 
 /* Takes one portion from the subscription and writes it. */
 static void
-pull_portion (HeadwaySseWriter *self, HeadwayInstant now)
+pull_portion (HeadwayStreamWriter *self, HeadwayInstant now)
 {
   HeadwayDelivery deliveries[HEADWAY_DISPATCH_EVENTS];
   guint n = headway_subscription_take (self->subscription, now, HEADWAY_DISPATCH_EVENTS,
-                                       HEADWAY_SSE_BATCH_BYTES, deliveries);
+                                       HEADWAY_STREAM_BATCH_BYTES, deliveries);
 
   /* The batch is empty here, and both hold the same number. */
-  G_STATIC_ASSERT (HEADWAY_DISPATCH_EVENTS <= HEADWAY_SSE_BATCH_FRAMES);
+  G_STATIC_ASSERT (HEADWAY_DISPATCH_EVENTS <= HEADWAY_STREAM_BATCH_FRAMES);
   for (guint i = 0; i < n; i++)
     {
-      HeadwaySseFrame *frame = headway_sse_hub_get_frame (self->hub, self, deliveries[i].event, deliveries[i].resume_id);
+      HeadwaySseFrame *frame = headway_stream_hub_get_frame (self->hub, self, deliveries[i].event, deliveries[i].resume_id);
 
       self->has_last |= frame->is_last;
-      headway_sse_batch_append (&self->batch, frame);
+      headway_stream_batch_append (&self->batch, frame);
       headway_event_unref (deliveries[i].event);
     }
   write_out (self);
@@ -237,7 +237,7 @@ pull_portion (HeadwaySseWriter *self, HeadwayInstant now)
 /* Several portions a turn, so that a reader that takes them comes up with the publishers, each of
  * whom has one portion a turn. */
 static void
-pull (HeadwaySseWriter *self, HeadwayInstant now)
+pull (HeadwayStreamWriter *self, HeadwayInstant now)
 {
   for (guint i = 0; i < PULL_PORTIONS; i++)
     {
@@ -250,7 +250,7 @@ pull (HeadwaySseWriter *self, HeadwayInstant now)
 
   if (headway_subscription_is_ready (self->subscription))
     {
-      headway_sse_hub_mark_dirty (self->hub, self);
+      headway_stream_hub_mark_dirty (self->hub, self);
       return;
     }
   if (!headway_subscription_is_finished (self->subscription))
@@ -260,7 +260,7 @@ pull (HeadwaySseWriter *self, HeadwayInstant now)
 }
 
 static gboolean
-is_ended (HeadwaySseWriter *self)
+is_ended (HeadwayStreamWriter *self)
 {
   HeadwayState state = headway_subscription_get_state (self->subscription);
 
@@ -268,12 +268,12 @@ is_ended (HeadwaySseWriter *self)
 }
 
 void
-headway_sse_writer_turn (HeadwaySseWriter *self, HeadwayInstant now)
+headway_stream_writer_turn (HeadwayStreamWriter *self, HeadwayInstant now)
 {
   if (self->is_gone)
     return;
   if (self->is_pulling && !self->is_draining && !self->is_over && is_ended (self))
-    headway_sse_hub_begin_drain (self->hub, self, now.monotonic_us);
+    headway_stream_hub_begin_drain (self->hub, self, now.monotonic_us);
   if (self->is_blocked)
     return;
 
@@ -283,7 +283,7 @@ headway_sse_writer_turn (HeadwaySseWriter *self, HeadwayInstant now)
     return;
 
   if (self->owes_heartbeat)
-    headway_sse_writer_beat (self);
+    headway_stream_writer_beat (self);
   if (self->is_pulling && !self->is_over && self->batch.count == 0)
     pull (self, now);
   if (self->is_over && !self->is_shut && !self->is_gone && self->batch.count == 0)
@@ -291,7 +291,7 @@ headway_sse_writer_turn (HeadwaySseWriter *self, HeadwayInstant now)
 }
 
 void
-headway_sse_writer_beat (HeadwaySseWriter *self)
+headway_stream_writer_beat (HeadwayStreamWriter *self)
 {
   if (self->is_over || self->is_gone)
     return;
@@ -299,11 +299,11 @@ headway_sse_writer_beat (HeadwaySseWriter *self)
   if (self->owes_heartbeat || self->is_gone)
     return;
 
-  headway_sse_writer_queue (self, headway_sse_frame_ref (headway_sse_hub_get_heartbeat (self->hub)));
+  headway_stream_writer_queue (self, headway_sse_frame_ref (headway_stream_hub_get_heartbeat (self->hub)));
 }
 
 void
-headway_sse_writer_evict_idle (HeadwaySseWriter *self, gint64 idle_ms, gint64 timeout_ms)
+headway_stream_writer_evict_idle (HeadwayStreamWriter *self, gint64 idle_ms, gint64 timeout_ms)
 {
   if (self->is_draining || self->is_over || self->is_gone)
     return;
@@ -314,7 +314,7 @@ headway_sse_writer_evict_idle (HeadwaySseWriter *self, gint64 idle_ms, gint64 ti
 
 /* Bytes that the kernel has not delivered yet; a socket that cannot say has none. */
 static gboolean
-has_undelivered (HeadwaySseWriter *self)
+has_undelivered (HeadwayStreamWriter *self)
 {
   int bytes = 0;
 
@@ -322,15 +322,15 @@ has_undelivered (HeadwaySseWriter *self)
 }
 
 void
-headway_sse_writer_expire (HeadwaySseWriter *self)
+headway_stream_writer_expire (HeadwayStreamWriter *self)
 {
   struct linger reset = { 1, 0 };
 
-  set_gone (self, HEADWAY_SSE_CLOSE_DRAIN_TIMEOUT);
+  set_gone (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT);
   if (self->is_shut && !has_undelivered (self))
     return;
 
-  self->reason = HEADWAY_SSE_CLOSE_DRAIN_TIMEOUT;
+  self->reason = HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT;
   setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 }
 
@@ -338,7 +338,7 @@ headway_sse_writer_expire (HeadwaySseWriter *self)
 
 /* Reads and drops what a peer sends that has nothing to say, up to a bound. */
 static void
-drop_stray (HeadwaySseWriter *self)
+drop_stray (HeadwayStreamWriter *self)
 {
   char scratch[4096];
   gssize n;
@@ -349,7 +349,7 @@ drop_stray (HeadwaySseWriter *self)
 
   if (n == 0)
     {
-      set_gone (self, HEADWAY_SSE_CLOSE_CLIENT_DISCONNECT);
+      set_gone (self, HEADWAY_STREAM_CLOSE_CLIENT_DISCONNECT);
       return;
     }
   if (n < 0)
@@ -360,11 +360,11 @@ drop_stray (HeadwaySseWriter *self)
     }
   self->stray_bytes += (guint) n;
   if (self->stray_bytes >= STRAY_BYTES_MAX)
-    headway_sse_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLIN);
+    headway_stream_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLIN);
 }
 
 void
-headway_sse_writer_handle (HeadwaySseWriter *self, guint32 events, HeadwayInstant now)
+headway_stream_writer_handle (HeadwayStreamWriter *self, guint32 events, HeadwayInstant now)
 {
   if (self->is_gone)
     return;
@@ -383,7 +383,7 @@ headway_sse_writer_handle (HeadwaySseWriter *self, guint32 events, HeadwayInstan
   if ((events & EPOLLOUT) != 0 && self->is_blocked && !self->is_gone)
     {
       self->is_blocked = FALSE;
-      headway_sse_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLOUT);
-      headway_sse_hub_mark_dirty (self->hub, self);
+      headway_stream_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLOUT);
+      headway_stream_hub_mark_dirty (self->hub, self);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-frame-cache.h"
+#include "stream/headway-stream-frame-cache.h"
 
 #define SLOTS 1024
 
@@ -16,7 +16,7 @@ typedef struct
   HeadwaySseFrame *headed; /* owned, nullable: with that of `event` as the id to resume from */
 } Slot;
 
-struct _HeadwaySseFrameCache
+struct _HeadwayStreamFrameCache
 {
   Slot slots[SLOTS];
   Slot *last; /* borrowed, nullable: the slot of the last hit; one event goes to all readers in a row */
@@ -24,21 +24,21 @@ struct _HeadwaySseFrameCache
   guint64 built;
 };
 
-HeadwaySseFrameCache *
-headway_sse_frame_cache_new (void)
+HeadwayStreamFrameCache *
+headway_stream_frame_cache_new (void)
 {
-  return g_new0 (HeadwaySseFrameCache, 1);
+  return g_new0 (HeadwayStreamFrameCache, 1);
 }
 
 void
-headway_sse_frame_cache_free (HeadwaySseFrameCache *self)
+headway_stream_frame_cache_free (HeadwayStreamFrameCache *self)
 {
-  headway_sse_frame_cache_clear (self);
+  headway_stream_frame_cache_clear (self);
   g_free (self);
 }
 
 static void
-slot_clear (HeadwaySseFrameCache *self, Slot *slot)
+slot_clear (HeadwayStreamFrameCache *self, Slot *slot)
 {
   if (slot->event == NULL)
     return;
@@ -50,7 +50,7 @@ slot_clear (HeadwaySseFrameCache *self, Slot *slot)
 }
 
 void
-headway_sse_frame_cache_clear (HeadwaySseFrameCache *self)
+headway_stream_frame_cache_clear (HeadwayStreamFrameCache *self)
 {
   for (guint i = 0; i < SLOTS; i++)
     slot_clear (self, &self->slots[i]);
@@ -58,7 +58,7 @@ headway_sse_frame_cache_clear (HeadwaySseFrameCache *self)
 }
 
 guint64
-headway_sse_frame_cache_get_built (const HeadwaySseFrameCache *self)
+headway_stream_frame_cache_get_built (const HeadwayStreamFrameCache *self)
 {
   return self->built;
 }
@@ -71,14 +71,14 @@ hash_event (const HeadwayEvent *event)
 }
 
 static HeadwaySseFrame *
-build (HeadwaySseFrameCache *self, Slot *slot, HeadwayEvent *event, guint64 resume_id)
+build (HeadwayStreamFrameCache *self, Slot *slot, HeadwayEvent *event, guint64 resume_id)
 {
   HeadwaySseFrame *frame = headway_sse_frame_new (event, resume_id);
 
   self->built++;
   slot_clear (self, slot);
   if (self->bytes + frame->length > BYTES_MAX)
-    headway_sse_frame_cache_clear (self);
+    headway_stream_frame_cache_clear (self);
   /* Larger than all of the cache: goes to each reader by itself. */
   if (frame->length > BYTES_MAX)
     return frame;
@@ -91,7 +91,7 @@ build (HeadwaySseFrameCache *self, Slot *slot, HeadwayEvent *event, guint64 resu
 }
 
 HeadwaySseFrame *
-headway_sse_frame_cache_get (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+headway_stream_frame_cache_get (HeadwayStreamFrameCache *self, HeadwayEvent *event, guint64 resume_id)
 {
   Slot *slot = self->last;
 
@@ -112,10 +112,10 @@ headway_sse_frame_cache_get (HeadwaySseFrameCache *self, HeadwayEvent *event, gu
 
 /* Who keeps up resumes from what he got last, and so do all who keep up. */
 HeadwaySseFrame *
-headway_sse_frame_cache_get_headed (HeadwaySseFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+headway_stream_frame_cache_get_headed (HeadwayStreamFrameCache *self, HeadwayEvent *event, guint64 resume_id)
 {
   guint64 id = headway_event_get_id (event);
-  g_autoptr (HeadwaySseFrame) shared = headway_sse_frame_cache_get (self, event, id);
+  g_autoptr (HeadwaySseFrame) shared = headway_stream_frame_cache_get (self, event, id);
   Slot *slot = self->last;
   HeadwaySseFrame *frame;
 

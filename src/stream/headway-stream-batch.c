@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-batch.h"
+#include "stream/headway-stream-batch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ frame_length (const HeadwaySseFrame *frame, gboolean is_chunked)
 }
 
 void
-headway_sse_batch_clear (HeadwaySseBatch *self)
+headway_stream_batch_clear (HeadwayStreamBatch *self)
 {
   for (guint i = 0; i < self->count; i++)
     headway_sse_frame_unref (self->frames[i]);
@@ -30,7 +30,7 @@ headway_sse_batch_clear (HeadwaySseBatch *self)
 }
 
 void
-headway_sse_joint_forget (HeadwaySseJoint *self)
+headway_stream_joint_forget (HeadwayStreamJoint *self)
 {
   for (guint i = 0; i < self->count; i++)
     headway_sse_frame_unref (self->frames[i]);
@@ -40,15 +40,15 @@ headway_sse_joint_forget (HeadwaySseJoint *self)
 }
 
 void
-headway_sse_joint_clear (HeadwaySseJoint *self)
+headway_stream_joint_clear (HeadwayStreamJoint *self)
 {
-  headway_sse_joint_forget (self);
+  headway_stream_joint_forget (self);
   g_clear_pointer (&self->bytes, g_byte_array_unref);
 }
 
 /* The batch in one piece, or NULL where it has not come twice in a row. */
 static const GByteArray *
-joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chunked)
+joint_get (HeadwayStreamJoint *self, const HeadwayStreamBatch *batch, gboolean is_chunked)
 {
   gsize size = batch->count * sizeof batch->frames[0];
 
@@ -57,7 +57,7 @@ joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chun
 
   if (self->count != batch->count || self->is_chunked != is_chunked || memcmp (self->frames, batch->frames, size) != 0)
     {
-      headway_sse_joint_forget (self);
+      headway_stream_joint_forget (self);
       memcpy (self->frames, batch->frames, size);
       self->count = batch->count;
       self->is_chunked = is_chunked;
@@ -82,9 +82,9 @@ joint_get (HeadwaySseJoint *self, const HeadwaySseBatch *batch, gboolean is_chun
 }
 
 static gssize
-send_pieces (const HeadwaySseBatch *self, int fd, gboolean is_chunked)
+send_pieces (const HeadwayStreamBatch *self, int fd, gboolean is_chunked)
 {
-  struct iovec pieces[HEADWAY_SSE_BATCH_FRAMES * HEADWAY_SSE_FRAME_PIECES];
+  struct iovec pieces[HEADWAY_STREAM_BATCH_FRAMES * HEADWAY_SSE_FRAME_PIECES];
   struct msghdr message = { .msg_iov = pieces };
   gsize offset = self->offset;
 
@@ -103,7 +103,7 @@ send_pieces (const HeadwaySseBatch *self, int fd, gboolean is_chunked)
 }
 
 static gssize
-send_once (const HeadwaySseBatch *self, int fd, gboolean is_chunked, HeadwaySseJoint *joint)
+send_once (const HeadwayStreamBatch *self, int fd, gboolean is_chunked, HeadwayStreamJoint *joint)
 {
   const GByteArray *whole;
 
@@ -123,7 +123,7 @@ send_once (const HeadwaySseBatch *self, int fd, gboolean is_chunked, HeadwaySseJ
 
 /* Drops what the kernel has taken. */
 static void
-consume (HeadwaySseBatch *self, gsize written, gboolean is_chunked)
+consume (HeadwayStreamBatch *self, gsize written, gboolean is_chunked)
 {
   guint done = 0;
 
@@ -140,19 +140,19 @@ consume (HeadwaySseBatch *self, gsize written, gboolean is_chunked)
     memmove (self->frames, self->frames + done, self->count * sizeof self->frames[0]);
 }
 
-HeadwaySseWrite
-headway_sse_batch_write (HeadwaySseBatch *self,
-                         int fd,
-                         gboolean is_chunked,
-                         HeadwaySseJoint *joint,
-                         HeadwaySseStats *stats,
-                         gsize *written)
+HeadwayStreamWrite
+headway_stream_batch_write (HeadwayStreamBatch *self,
+                            int fd,
+                            gboolean is_chunked,
+                            HeadwayStreamJoint *joint,
+                            HeadwayStreamStats *stats,
+                            gsize *written)
 {
   gssize n;
 
   *written = 0;
   if (self->count == 0)
-    return HEADWAY_SSE_WRITE_DONE;
+    return HEADWAY_STREAM_WRITE_DONE;
 
   do
     n = send_once (self, fd, is_chunked, joint);
@@ -160,12 +160,12 @@ headway_sse_batch_write (HeadwaySseBatch *self,
 
   stats->writes++;
   if (n < 0)
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? HEADWAY_SSE_WRITE_BLOCKED
-                                                                       : HEADWAY_SSE_WRITE_FAILED;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? HEADWAY_STREAM_WRITE_BLOCKED
+                                                                       : HEADWAY_STREAM_WRITE_FAILED;
 
   *written = (gsize) n;
   stats->bytes += (guint64) n;
   consume (self, (gsize) n, is_chunked);
   /* A short write is a full socket; asking again would only say so. */
-  return self->count == 0 ? HEADWAY_SSE_WRITE_DONE : HEADWAY_SSE_WRITE_BLOCKED;
+  return self->count == 0 ? HEADWAY_STREAM_WRITE_DONE : HEADWAY_STREAM_WRITE_BLOCKED;
 }

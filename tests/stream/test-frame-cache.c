@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "http/headway-sse-frame-cache.h"
+#include "stream/headway-stream-frame-cache.h"
 
 #include <string.h>
 
 typedef struct
 {
   HeadwayPrincipalTable *principals;
-  HeadwaySseFrameCache *cache;
+  HeadwayStreamFrameCache *cache;
 } Fixture;
 
 static void
 set_up (Fixture *self, gconstpointer data)
 {
   self->principals = headway_principal_table_new ();
-  self->cache = headway_sse_frame_cache_new ();
+  self->cache = headway_stream_frame_cache_new ();
 }
 
 static void
 tear_down (Fixture *self, gconstpointer data)
 {
-  headway_sse_frame_cache_free (self->cache);
+  headway_stream_frame_cache_free (self->cache);
   headway_principal_table_unref (self->principals);
 }
 
@@ -46,13 +46,13 @@ static void
 test_an_event_has_one_frame (Fixture *self, gconstpointer data)
 {
   g_autoptr (HeadwayEvent) event = new_event (self, 7, 10);
-  g_autoptr (HeadwaySseFrame) first = headway_sse_frame_cache_get (self->cache, event, 7);
-  g_autoptr (HeadwaySseFrame) second = headway_sse_frame_cache_get (self->cache, event, 7);
-  g_autoptr (HeadwaySseFrame) other = headway_sse_frame_cache_get (self->cache, event, 6);
+  g_autoptr (HeadwaySseFrame) first = headway_stream_frame_cache_get (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) second = headway_stream_frame_cache_get (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) other = headway_stream_frame_cache_get (self->cache, event, 6);
 
   g_assert_true (first == second);
   g_assert_true (first != other);
-  g_assert_cmpuint (headway_sse_frame_cache_get_built (self->cache), ==, 1);
+  g_assert_cmpuint (headway_stream_frame_cache_get_built (self->cache), ==, 1);
   g_assert_nonnull (g_strstr_len (other->bytes, (gssize) other->length, "id: 6\n"));
 }
 
@@ -60,15 +60,15 @@ static void
 test_a_head_is_shared_by_those_who_keep_up (Fixture *self, gconstpointer data)
 {
   g_autoptr (HeadwayEvent) event = new_event (self, 7, 10);
-  g_autoptr (HeadwaySseFrame) first = headway_sse_frame_cache_get_headed (self->cache, event, 7);
-  g_autoptr (HeadwaySseFrame) second = headway_sse_frame_cache_get_headed (self->cache, event, 7);
-  g_autoptr (HeadwaySseFrame) behind = headway_sse_frame_cache_get_headed (self->cache, event, 3);
-  g_autoptr (HeadwaySseFrame) plain = headway_sse_frame_cache_get (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) first = headway_stream_frame_cache_get_headed (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) second = headway_stream_frame_cache_get_headed (self->cache, event, 7);
+  g_autoptr (HeadwaySseFrame) behind = headway_stream_frame_cache_get_headed (self->cache, event, 3);
+  g_autoptr (HeadwaySseFrame) plain = headway_stream_frame_cache_get (self->cache, event, 7);
 
   g_assert_true (first == second);
   g_assert_true (first != behind);
   g_assert_true (first->rest == plain && behind->rest == plain);
-  g_assert_cmpuint (headway_sse_frame_cache_get_built (self->cache), ==, 3);
+  g_assert_cmpuint (headway_stream_frame_cache_get_built (self->cache), ==, 3);
 }
 
 static void
@@ -81,11 +81,11 @@ test_many_events_push_each_other_out (Fixture *self, gconstpointer data)
 
       for (guint reader = 0; reader < 3; reader++)
         {
-          g_autoptr (HeadwaySseFrame) frame = headway_sse_frame_cache_get (self->cache, event, id);
+          g_autoptr (HeadwaySseFrame) frame = headway_stream_frame_cache_get (self->cache, event, id);
           g_assert_true (strncmp (frame->bytes + frame->body_offset, line, strlen (line)) == 0);
         }
     }
-  g_assert_cmpuint (headway_sse_frame_cache_get_built (self->cache), ==, 5000);
+  g_assert_cmpuint (headway_stream_frame_cache_get_built (self->cache), ==, 5000);
 }
 
 static void
@@ -94,14 +94,14 @@ test_large_events_are_let_go (Fixture *self, gconstpointer data)
   for (guint64 id = 1; id <= 30; id++)
     {
       g_autoptr (HeadwayEvent) event = new_event (self, id, 1000000);
-      g_autoptr (HeadwaySseFrame) frame = headway_sse_frame_cache_get (self->cache, event, id);
-      g_autoptr (HeadwaySseFrame) again = headway_sse_frame_cache_get (self->cache, event, id);
+      g_autoptr (HeadwaySseFrame) frame = headway_stream_frame_cache_get (self->cache, event, id);
+      g_autoptr (HeadwaySseFrame) again = headway_stream_frame_cache_get (self->cache, event, id);
 
       g_assert_true (frame == again);
       /* Ours, the cache's, and the one of `again`. */
       g_assert_cmpuint (frame->ref, ==, 3);
     }
-  headway_sse_frame_cache_clear (self->cache);
+  headway_stream_frame_cache_clear (self->cache);
 }
 
 int

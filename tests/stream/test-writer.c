@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "engine/headway-bus.h"
-#include "http/headway-sse-hub.h"
-#include "http/headway-sse-writer.h"
+#include "stream/headway-stream-hub.h"
+#include "stream/headway-stream-writer.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,8 +17,8 @@ typedef struct
   int own;  /* of the writer, which closes it */
   HeadwayPrincipalTable *principals;
   HeadwayBus *bus;
-  HeadwaySseHub *hub;
-  HeadwaySseWriter *writer;
+  HeadwayStreamHub *hub;
+  HeadwayStreamWriter *writer;
   gsize filler; /* bytes that the socket was filled with */
 } Fixture;
 
@@ -38,17 +38,17 @@ set_up (Fixture *self, gconstpointer data)
   headway_subscribe_options_init (&options);
   self->principals = headway_principal_table_new ();
   self->bus = headway_bus_new ("b", "epoch", 0, &limits.bus, self->principals);
-  self->hub = headway_sse_hub_new ();
-  self->writer = headway_sse_writer_new (self->hub, self->own, headway_bus_subscribe (self->bus, &options, now, NULL),
-                                         FALSE, now.monotonic_us, NULL, NULL);
-  headway_sse_writer_turn (self->writer, now);
+  self->hub = headway_stream_hub_new ();
+  self->writer = headway_stream_writer_new (self->hub, self->own, headway_bus_subscribe (self->bus, &options, now, NULL),
+                                            FALSE, now.monotonic_us, NULL, NULL);
+  headway_stream_writer_turn (self->writer, now);
 }
 
 static void
 tear_down (Fixture *self, gconstpointer data)
 {
   g_object_unref (self->hub);
-  headway_sse_writer_free (self->writer, FALSE);
+  headway_stream_writer_free (self->writer, FALSE);
   g_object_unref (self->bus);
   headway_principal_table_unref (self->principals);
   close (self->peer);
@@ -118,10 +118,10 @@ static void
 block_with_full_batch (Fixture *self)
 {
   fill_socket (self);
-  publish (self, HEADWAY_SSE_BATCH_FRAMES);
+  publish (self, HEADWAY_STREAM_BATCH_FRAMES);
   g_assert_true (self->writer->is_blocked);
   g_assert_false (self->writer->is_pulling);
-  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_SSE_BATCH_FRAMES);
+  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_STREAM_BATCH_FRAMES);
 }
 
 static void
@@ -132,11 +132,11 @@ test_publish_before_the_turn (Fixture *self, gconstpointer data)
 
   block_with_full_batch (self);
   before = read_frames (self);
-  headway_sse_writer_handle (self->writer, EPOLLOUT, now);
+  headway_stream_writer_handle (self->writer, EPOLLOUT, now);
   publish (self, 3);
-  headway_sse_writer_turn (self->writer, now);
+  headway_stream_writer_turn (self->writer, now);
   frames = read_frames (self);
-  g_assert_cmpuint (count_frames (frames, 1), ==, HEADWAY_SSE_BATCH_FRAMES + 3);
+  g_assert_cmpuint (count_frames (frames, 1), ==, HEADWAY_STREAM_BATCH_FRAMES + 3);
 }
 
 static void
@@ -144,9 +144,9 @@ test_publish_while_still_full (Fixture *self, gconstpointer data)
 {
   block_with_full_batch (self);
   /* epoll says there is room, and something else takes it first. */
-  headway_sse_writer_handle (self->writer, EPOLLOUT, now);
+  headway_stream_writer_handle (self->writer, EPOLLOUT, now);
   publish (self, 3);
-  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_SSE_BATCH_FRAMES);
+  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_STREAM_BATCH_FRAMES);
   g_assert_cmpuint (headway_subscription_get_queued (self->writer->subscription), ==, 3);
 }
 
@@ -158,11 +158,11 @@ test_beat_before_the_turn (Fixture *self, gconstpointer data)
 
   block_with_full_batch (self);
   before = read_frames (self);
-  headway_sse_writer_handle (self->writer, EPOLLOUT, now);
-  headway_sse_writer_beat (self->writer);
-  headway_sse_writer_turn (self->writer, now);
+  headway_stream_writer_handle (self->writer, EPOLLOUT, now);
+  headway_stream_writer_beat (self->writer);
+  headway_stream_writer_turn (self->writer, now);
   frames = read_frames (self);
-  g_assert_cmpuint (count_frames (frames, 1), ==, HEADWAY_SSE_BATCH_FRAMES);
+  g_assert_cmpuint (count_frames (frames, 1), ==, HEADWAY_STREAM_BATCH_FRAMES);
   g_assert_true (g_str_has_suffix (frames, "\n\n: heartbeat\n\n"));
 }
 
@@ -170,9 +170,9 @@ static void
 test_beat_while_still_full (Fixture *self, gconstpointer data)
 {
   block_with_full_batch (self);
-  headway_sse_writer_handle (self->writer, EPOLLOUT, now);
-  headway_sse_writer_beat (self->writer);
-  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_SSE_BATCH_FRAMES);
+  headway_stream_writer_handle (self->writer, EPOLLOUT, now);
+  headway_stream_writer_beat (self->writer);
+  g_assert_cmpuint (self->writer->batch.count, ==, HEADWAY_STREAM_BATCH_FRAMES);
   g_assert_true (self->writer->owes_heartbeat);
 }
 
