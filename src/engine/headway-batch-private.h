@@ -10,7 +10,8 @@ struct _HeadwayBatch
   GPtrArray *events; /* owned HeadwayEvent, in order */
   guint64 cost;
   gboolean is_seed;
-  guint next; /* index of the event to publish next */
+  gconstpointer origin; /* never followed */
+  guint next;           /* index of the event to publish next */
   guint64 first_id;
   gint64 queued_us;
   HeadwayOutcome outcome;

@@ -28,6 +28,12 @@ headway_batch_set_seed (HeadwayBatch *self, gboolean is_seed)
 }
 
 void
+headway_batch_set_origin (HeadwayBatch *self, gconstpointer origin)
+{
+  self->origin = origin;
+}
+
+void
 headway_batch_add (HeadwayBatch *self, HeadwayEvent *event)
 {
   self->cost += headway_event_get_cost (event);

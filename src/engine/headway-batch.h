@@ -31,6 +31,10 @@ HeadwayBatch *headway_batch_new (guint reserve, HeadwayBatchDone done, gpointer 
 void headway_batch_free (HeadwayBatch *self);
 /* TRUE: the events only take ids and empty the ring (decisions.md 38). */
 void headway_batch_set_seed (HeadwayBatch *self, gboolean is_seed);
+/* @origin: (nullable): stands for the publisher's connection, compared with that of handlers and never followed: while
+ * it has a `pre` call in flight, its own publishes skip its handlers and do not wait for the event being decided
+ * (decisions.md 35). NULL: no connection that can have handlers. */
+void headway_batch_set_origin (HeadwayBatch *self, gconstpointer origin);
 
 /* @event: (transfer full). */
 void headway_batch_add (HeadwayBatch *self, HeadwayEvent *event);

@@ -29,6 +29,8 @@ HeadwayLimits *headway_bus_table_get_limits (HeadwayBusTable *self);
 HeadwayPrincipalTable *headway_bus_table_get_principals (HeadwayBusTable *self);
 /* (transfer none): to count with; headway_bus_table_collect() before it is shown. */
 HeadwayMetrics *headway_bus_table_get_metrics (HeadwayBusTable *self);
+/* (transfer none): calls the handlers of all buses. */
+HeadwayDispatcher *headway_bus_table_get_dispatcher (HeadwayBusTable *self);
 
 /* An open bus, (transfer none) (nullable): NULL with NO_SUCH_BUS, or CLOSED while it drains.
  * INVALID_NAME if @name is none. */
