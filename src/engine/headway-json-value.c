@@ -202,30 +202,29 @@ headway_json_string_equals (const HeadwayJson *string, const char *text)
   return *text == '\0';
 }
 
-char *
-headway_json_dup_string (const HeadwayJson *string, GError **error)
+gboolean
+headway_json_decode_string (const HeadwayJson *string, char *to, GError **error)
 {
-  g_autoptr (GString) decoded = NULL;
   const char *at;
   const char *end;
 
-  g_return_val_if_fail (string != NULL, NULL);
+  g_return_val_if_fail (string != NULL && to != NULL, FALSE);
 
   if (string->type != HEADWAY_JSON_STRING)
     {
       g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_DATA, "expected a string");
-      return NULL;
+      return FALSE;
     }
 
   at = string->text + 1;
   end = string->text + string->length - 1;
-  decoded = g_string_sized_new (string->length);
-  while (at < end)
+  for (;;)
     {
       const char *stop = headway_json_find_special (at, end, 0);
       gunichar character;
 
-      g_string_append_len (decoded, at, stop - at);
+      memcpy (to, at, (gsize) (stop - at));
+      to += stop - at;
       at = stop;
       if (at == end)
         break;
@@ -237,12 +236,27 @@ headway_json_dup_string (const HeadwayJson *string, GError **error)
                        HEADWAY_ERROR,
                        HEADWAY_ERROR_INVALID_DATA,
                        "expected a string without U+0000");
-          return NULL;
+          return FALSE;
         }
-      g_string_append_unichar (decoded, character);
+      to += g_unichar_to_utf8 (character, to);
     }
+  *to = '\0';
 
-  return g_string_free (g_steal_pointer (&decoded), FALSE);
+  return TRUE;
+}
+
+char *
+headway_json_dup_string (const HeadwayJson *string, GError **error)
+{
+  g_autofree char *decoded = NULL;
+
+  g_return_val_if_fail (string != NULL, NULL);
+
+  decoded = g_malloc (string->length);
+  if (!headway_json_decode_string (string, decoded, error))
+    return NULL;
+
+  return g_steal_pointer (&decoded);
 }
 
 gboolean

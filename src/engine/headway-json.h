@@ -65,6 +65,10 @@ gboolean headway_json_iter_next (HeadwayJsonIter *iter, HeadwayJson *name, Headw
 /* Whether the string slice @string, once its escapes are decoded, is exactly @text. */
 gboolean headway_json_string_equals (const HeadwayJson *string, const char *text);
 
+/* Decodes a string slice into @to, which takes the length of the slice: that is enough, with the NUL, as
+ * no escape is shorter than what it stands for. Otherwise as headway_json_dup_string(). */
+gboolean headway_json_decode_string (const HeadwayJson *string, char *to, GError **error);
+
 /* Decodes a string slice. A lone surrogate becomes U+FFFD. Returns (transfer full) (nullable):
  * NULL with HEADWAY_ERROR_INVALID_DATA if it is no string or holds U+0000, which no name may. */
 char *headway_json_dup_string (const HeadwayJson *string, GError **error);

@@ -23,9 +23,4 @@ typedef struct
 /* @error: of HEADWAY_ERROR or HEADWAY_JSON_BODY_ERROR; anything else is a 500. */
 HeadwayHttpAnswer headway_http_error_get_answer (const GError *error);
 
-/* Starts an error body, `{"error":…,"code":…` and the details of @error that are set, without the
- * closing brace, so that the caller can add members. @code: (nullable). (transfer full) */
-GString *headway_http_error_begin (const GError *error, const char *code);
-GString *headway_http_error_begin_text (const char *code, const char *text);
-
 G_END_DECLS

@@ -7,6 +7,7 @@
 #include "engine/headway-topic.h"
 #include "http/headway-http-publish.h"
 #include "wire/headway-clock.h"
+#include "wire/headway-error-json.h"
 
 #include <string.h>
 
@@ -41,7 +42,7 @@ refuse (HeadwayHttpRequest *request, const GError *error, const char *code)
       headway_http_request_answer_error (request, error);
       return FALSE;
     }
-  json = headway_http_error_begin (error, code);
+  json = headway_error_json_begin (error, code);
   g_string_append_c (json, '}');
   headway_http_request_answer (request, 400, json);
   return FALSE;

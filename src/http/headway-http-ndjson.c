@@ -7,21 +7,16 @@
 #include "engine/headway-rate-limiter.h"
 #include "http/headway-http-publish.h"
 #include "wire/headway-clock.h"
-
-#include <string.h>
-
-#define DEPTH_IN_LINE (HEADWAY_JSON_DEPTH_MAX + 1)
+#include "wire/headway-error-json.h"
+#include "wire/headway-line-buffer.h"
 
 typedef struct
 {
   HeadwayHttpRequest *request; /* borrowed: owns self */
   HeadwayBus *bus;             /* owned, nullable: until the first event */
   HeadwayBatch *batch;         /* owned, nullable: waits for the bus, or for the rates to allow it */
-  GString *input;              /* owned: what is not published yet */
-  gsize at;                    /* where the next line starts in it */
-  gsize searched;              /* where the search for its end goes on */
+  HeadwayLineBuffer input;     /* what is not published yet */
   guint taken;                 /* lines taken in this turn */
-  guint64 line;                /* number of the last line taken, from 1 */
   guint64 batch_line;          /* that of the first event of the batch under way */
   guint64 failed_line;
   GError *failure; /* owned, nullable: answered when what stands before it is published */
@@ -46,55 +41,11 @@ ndjson_free (gpointer data)
   g_clear_object (&self->bus);
   g_clear_pointer (&self->batch, headway_batch_free);
   g_clear_error (&self->failure);
-  g_string_free (self->input, TRUE);
+  headway_line_buffer_clear (&self->input);
   g_free (self);
 }
 
 /* --- Lines ---------------------------------------------------------------------------------- */
-
-/* The next whole line, without its LF; at the end of the body the rest is one. */
-static gboolean
-next_line (Ndjson *self, const char **text, gsize *length)
-{
-  const char *start = self->input->str + self->at;
-  const char *end = memchr (self->input->str + self->searched, '\n', self->input->len - self->searched);
-
-  if (end == NULL)
-    {
-      self->searched = self->input->len;
-      if (!self->request->is_body_complete || self->at == self->input->len)
-        return FALSE;
-      end = self->input->str + self->input->len;
-    }
-  *text = start;
-  *length = (gsize) (end - start);
-  self->at = MIN (self->at + *length + 1, self->input->len);
-  self->searched = self->at;
-  self->line++;
-  self->taken++;
-  return TRUE;
-}
-
-/* As if next_line() had not been called. */
-static void
-give_back_line (Ndjson *self, gsize at)
-{
-  self->at = at;
-  self->searched = at;
-  self->line--;
-  self->taken--;
-}
-
-static gboolean
-is_blank (const char *text, gsize length)
-{
-  for (gsize i = 0; i < length; i++)
-    {
-      if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
-        return FALSE;
-    }
-  return TRUE;
-}
 
 static void
 fail (Ndjson *self, guint64 line, GError *error)
@@ -121,14 +72,12 @@ fail_too_long (Ndjson *self, guint64 line, gsize max)
 static HeadwayEvent *
 parse_line (Ndjson *self, const char *text, gsize length, HeadwayInstant now)
 {
+  HeadwayEventMaker maker = headway_http_publish_get_maker (self->request);
   GError *error = NULL;
-  HeadwayEvent *event = NULL;
-  HeadwayJson json;
+  HeadwayEvent *event = headway_event_maker_make_from_text (&maker, text, length, now, &error);
 
-  if (headway_json_validate (text, length, DEPTH_IN_LINE, &json, &error))
-    event = headway_http_publish_make_event (self->request, &json, now, &error);
   if (event == NULL)
-    fail (self, self->line, error);
+    fail (self, self->input.line, error);
   return event;
 }
 
@@ -152,29 +101,32 @@ take_lines (Ndjson *self)
   HeadwayBatch *batch = NULL;
   const char *text;
   gsize length;
-  gsize at = self->at;
 
-  for (; self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS && next_line (self, &text, &length); at = self->at)
+  while (self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS)
     {
-      HeadwayEvent *event = NULL;
+      HeadwayLineKind kind = headway_line_buffer_next (&self->input, max, &text, &length);
+      HeadwayEvent *event;
 
-      if (length > max)
-        fail_too_long (self, self->line, max);
-      else if (is_blank (text, length))
+      if (kind == HEADWAY_LINE_NONE)
+        break;
+      self->taken++;
+      if (kind == HEADWAY_LINE_TOO_LONG)
+        fail_too_long (self, self->input.line, max);
+      if (kind != HEADWAY_LINE_TEXT)
         continue;
-      else
-        event = parse_line (self, text, length, now);
+      event = parse_line (self, text, length, now);
       if (event == NULL)
         break;
       if (batch != NULL && !fits_batch (self, batch, event))
         {
           headway_event_unref (event);
-          give_back_line (self, at);
+          headway_line_buffer_give_back (&self->input);
+          self->taken--;
           break;
         }
       if (batch == NULL)
         {
-          self->batch_line = self->line;
+          self->batch_line = self->input.line;
           batch = headway_batch_new (HEADWAY_DISPATCH_EVENTS, batch_done, self);
         }
       headway_batch_add (batch, event);
@@ -200,7 +152,7 @@ static void
 answer_failure (Ndjson *self)
 {
   HeadwayHttpAnswer answer = headway_http_error_get_answer (self->failure);
-  GString *json = headway_http_error_begin (self->failure, answer.code);
+  GString *json = headway_error_json_begin (self->failure, answer.code);
 
   headway_http_publish_add_refusal (self->request, self->failure);
   g_string_append_printf (json, ",\"line\":%" G_GUINT64_FORMAT ",\"published\":%" G_GUINT64_FORMAT,
@@ -331,19 +283,6 @@ open_bus (Ndjson *self, HeadwayBatch *batch)
                             request->caller.uid, headway_clock_now (), bus_ready, self);
 }
 
-/* Drops what is published, and looks whether the line that has begun may still become one. */
-static void
-tidy_input (Ndjson *self)
-{
-  gsize max = headway_http_publish_object_max (self->request);
-
-  g_string_erase (self->input, 0, (gssize) self->at);
-  self->searched -= self->at;
-  self->at = 0;
-  if (self->input->len > max)
-    fail_too_long (self, self->line + 1, max);
-}
-
 static void
 run_lines (Ndjson *self)
 {
@@ -380,8 +319,6 @@ ndjson_run (Ndjson *self)
       schedule_turn (self);
       return;
     }
-  if (self->failure == NULL)
-    tidy_input (self);
   if (self->failure != NULL)
     answer_failure (self);
   else if (self->request->is_body_complete)
@@ -395,14 +332,17 @@ ndjson_chunk (HeadwayHttpRequest *request, const char *bytes, gsize length)
 {
   Ndjson *self = request->data;
 
-  g_string_append_len (self->input, bytes, (gssize) length);
+  headway_line_buffer_append (&self->input, bytes, length);
   ndjson_run (self);
 }
 
 static void
 ndjson_body (HeadwayHttpRequest *request)
 {
-  ndjson_run (request->data);
+  Ndjson *self = request->data;
+
+  headway_line_buffer_end (&self->input);
+  ndjson_run (self);
 }
 
 static const HeadwayHttpRequestClass ndjson_class = { ndjson_chunk, ndjson_body };
@@ -413,7 +353,6 @@ headway_http_ndjson_handle (HeadwayHttpRequest *request)
   Ndjson *self = g_new0 (Ndjson, 1);
 
   self->request = request;
-  self->input = g_string_new (NULL);
   request->data = self;
   request->free_data = ndjson_free;
   headway_http_connection_set_phase (request->connection, HEADWAY_HTTP_PHASE_STREAM);

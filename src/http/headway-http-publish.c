@@ -7,7 +7,8 @@
 #include "engine/headway-topic.h"
 #include "http/headway-http-ndjson.h"
 #include "wire/headway-clock.h"
-#include "wire/headway-json-body.h"
+#include "wire/headway-error-json.h"
+#include "wire/headway-line-buffer.h"
 
 #include <string.h>
 
@@ -43,28 +44,18 @@ get_limits (HeadwayHttpRequest *request)
 gsize
 headway_http_publish_object_max (HeadwayHttpRequest *request)
 {
-  return (gsize) get_limits (request)->event_max_bytes + HEADWAY_HTTP_EVENT_SLACK;
+  return (gsize) get_limits (request)->event_max_bytes + HEADWAY_LINE_SLACK;
 }
 
-HeadwayEvent *
-headway_http_publish_make_event (HeadwayHttpRequest *request, const HeadwayJson *json, HeadwayInstant now, GError **error)
+HeadwayEventMaker
+headway_http_publish_get_maker (HeadwayHttpRequest *request)
 {
-  HeadwayPrincipalTable *principals = headway_bus_table_get_principals (headway_http_server_get_table (request->server));
-  g_autoptr (HeadwayPrincipal) principal = NULL;
-  g_auto (HeadwayPublishBody) body = { 0 };
-  HeadwayPublication publication = { 0 };
-
-  if (!headway_publish_body_parse (&body, json, error))
-    return NULL;
-  principal = headway_caller_choose_principal (&request->caller, body.is_principal_named, body.principal, principals, error);
-  if (principal == NULL)
-    return NULL;
-
-  headway_publish_body_fill (&body, &publication);
-  publication.principal = principal;
-  if (publication.client == NULL && request->message != NULL)
-    publication.client = headway_http_request_get_header (request, CLIENT_HEADER);
-  return headway_event_new (&publication, get_limits (request)->event_max_bytes, now, error);
+  return (HeadwayEventMaker){
+    .caller = &request->caller,
+    .principals = headway_bus_table_get_principals (headway_http_server_get_table (request->server)),
+    .cost_max = get_limits (request)->event_max_bytes,
+    .client = request->message != NULL ? headway_http_request_get_header (request, CLIENT_HEADER) : NULL,
+  };
 }
 
 void
@@ -149,7 +140,7 @@ refuse_event (HeadwayHttpRequest *request, const GError *error, guint index)
       headway_http_request_answer_error (request, error);
       return;
     }
-  json = headway_http_error_begin (error, answer.code);
+  json = headway_error_json_begin (error, answer.code);
   g_string_append_printf (json, ",\"index\":%u}", index);
   headway_http_request_answer (request, answer.status, json);
 }
@@ -157,6 +148,7 @@ refuse_event (HeadwayHttpRequest *request, const GError *error, guint index)
 static gboolean
 add_event (HeadwayHttpRequest *request, const HeadwayJson *json, HeadwayInstant now)
 {
+  HeadwayEventMaker maker = headway_http_publish_get_maker (request);
   Publish *publish = request->data;
   g_autoptr (GError) error = NULL;
   guint index = headway_batch_get_count (publish->batch);
@@ -166,7 +158,7 @@ add_event (HeadwayHttpRequest *request, const HeadwayJson *json, HeadwayInstant 
     headway_set_error_with_limit (&error, HEADWAY_ERROR_TOO_LARGE, HEADWAY_BATCH_EVENTS_MAX,
                                   "more than %d events in one call", HEADWAY_BATCH_EVENTS_MAX);
   else
-    event = headway_http_publish_make_event (request, json, now, &error);
+    event = headway_event_maker_make (&maker, json, now, &error);
   if (event == NULL)
     {
       refuse_event (request, error, index);
@@ -257,7 +249,7 @@ check_client_id (HeadwayHttpRequest *request)
   if (client == NULL || headway_client_check (client, strlen (client), &error))
     return TRUE;
 
-  json = headway_http_error_begin (error, "invalid_client_id");
+  json = headway_error_json_begin (error, "invalid_client_id");
   g_string_append_c (json, '}');
   headway_http_request_answer (request, 400, json);
   return FALSE;

@@ -6,6 +6,7 @@
 #include "engine/headway-error.h"
 #include "http/headway-http-farewell.h"
 #include "http/headway-http-header.h"
+#include "wire/headway-error-json.h"
 
 #include <string.h>
 
@@ -342,7 +343,7 @@ void
 headway_http_request_answer_error (HeadwayHttpRequest *self, const GError *error)
 {
   HeadwayHttpAnswer answer = headway_http_error_get_answer (error);
-  GString *json = headway_http_error_begin (error, answer.code);
+  GString *json = headway_error_json_begin (error, answer.code);
 
   if (answer.retry_after_s > 0)
     {
@@ -363,7 +364,7 @@ headway_http_request_answer_text (HeadwayHttpRequest *self, guint status, const 
   va_start (args, format);
   text = g_strdup_vprintf (format, args);
   va_end (args);
-  json = headway_http_error_begin_text (code, text);
+  json = headway_error_json_begin_text (code, text);
   g_string_append_c (json, '}');
   headway_http_request_answer (self, status, json);
 }
@@ -371,7 +372,7 @@ headway_http_request_answer_text (HeadwayHttpRequest *self, guint status, const 
 void
 headway_http_request_answer_no_bus (HeadwayHttpRequest *self)
 {
-  GString *json = headway_http_error_begin_text ("session_not_found", "no bus of this name");
+  GString *json = headway_error_json_begin_text ("session_not_found", "no bus of this name");
 
   g_string_append (json, ",\"sessionId\":");
   headway_json_append_string (json, self->bus_name->str, self->bus_name->len);

@@ -30,13 +30,21 @@ refuse (GError **error, const char *format, ...)
   return FALSE;
 }
 
+static void
+clear_string (HeadwayPublishBody *self, char **string)
+{
+  if (*string < self->room || *string >= self->room + sizeof self->room)
+    g_free (*string);
+  *string = NULL;
+}
+
 void
 headway_publish_body_clear (HeadwayPublishBody *self)
 {
-  g_clear_pointer (&self->topic, g_free);
-  g_clear_pointer (&self->type, g_free);
-  g_clear_pointer (&self->principal, g_free);
-  g_clear_pointer (&self->client, g_free);
+  clear_string (self, &self->topic);
+  clear_string (self, &self->type);
+  clear_string (self, &self->principal);
+  clear_string (self, &self->client);
 }
 
 /* The members of a publish object; a bit of each says that it was seen. */
@@ -84,13 +92,16 @@ refuse_unknown (const HeadwayJson *name, GError **error)
 }
 
 static gboolean
-take_string (const HeadwayJson *value, Member member, char **to, GError **error)
+take_string (HeadwayPublishBody *self, const HeadwayJson *value, Member member, char **to, GError **error)
 {
+  gboolean has_room = value->length <= sizeof self->room - self->used;
+
   if (value->type != HEADWAY_JSON_STRING)
     return refuse (error, "\"%s\" is not a string", member_names[member]);
 
-  *to = headway_json_dup_string (value, error);
-  if (*to != NULL)
+  *to = has_room ? self->room + self->used : g_malloc (value->length);
+  self->used += has_room ? (guint) value->length : 0;
+  if (headway_json_decode_string (value, *to, error))
     return TRUE;
 
   g_prefix_error (error, "\"%s\": ", member_names[member]);
@@ -103,7 +114,7 @@ take_principal (HeadwayPublishBody *self, const HeadwayJson *value, GError **err
   self->is_principal_named = TRUE;
   if (value->type == HEADWAY_JSON_NULL)
     return TRUE;
-  return take_string (value, MEMBER_PRINCIPAL, &self->principal, error);
+  return take_string (self, value, MEMBER_PRINCIPAL, &self->principal, error);
 }
 
 static gboolean
@@ -115,13 +126,13 @@ take_member (HeadwayPublishBody *self, Member member, const HeadwayJson *value, 
       self->data = *value;
       return TRUE;
     case MEMBER_TOPIC:
-      return take_string (value, member, &self->topic, error);
+      return take_string (self, value, member, &self->topic, error);
     case MEMBER_TYPE:
-      return take_string (value, member, &self->type, error);
+      return take_string (self, value, member, &self->type, error);
     case MEMBER_PRINCIPAL:
       return take_principal (self, value, error);
     case MEMBER_CLIENT:
-      return take_string (value, member, &self->client, error);
+      return take_string (self, value, member, &self->client, error);
     case MEMBER_FINAL:
       return headway_json_get_boolean (value, &self->is_final) ||
              refuse (error, "\"final\" is neither true nor false");
@@ -137,7 +148,6 @@ take_member (HeadwayPublishBody *self, Member member, const HeadwayJson *value, 
 gboolean
 headway_publish_body_parse (HeadwayPublishBody *self, const HeadwayJson *json, GError **error)
 {
-  g_auto (HeadwayPublishBody) body = { 0 };
   HeadwayJsonIter iter;
   HeadwayJson name;
   HeadwayJson value;
@@ -156,16 +166,13 @@ headway_publish_body_parse (HeadwayPublishBody *self, const HeadwayJson *json, G
       if ((seen & (1u << member)) != 0)
         return refuse (error, "\"%s\" is given twice", member_names[member]);
       seen |= 1u << member;
-      if (!take_member (&body, member, &value, error))
+      if (!take_member (self, member, &value, error))
         return FALSE;
     }
   if ((seen & (1u << MEMBER_DATA)) == 0)
     return refuse (error, "\"data\" is missing");
   if ((seen & (1u << MEMBER_TOPIC | 1u << MEMBER_TYPE)) == 0)
     return refuse (error, "\"topic\" or \"type\" is missing");
-
-  *self = body;
-  body = (HeadwayPublishBody){ 0 };
   return TRUE;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/headway-event.h"
+#include "engine/headway-limits.h"
 
 G_BEGIN_DECLS
 
@@ -22,25 +23,29 @@ GQuark headway_json_body_error_quark (void);
  * @meta: slice of the source text; its text is NULL where none was given
  * @is_principal_named: whether the member `principal` was there; @principal is NULL for null
  *
- * One decoded publish object of http-api.md. Slices borrow from the source text.
+ * One decoded publish object of http-api.md. Slices borrow from the source text. Strings that are no longer
+ * than they may be stand in @room, so that nothing is allocated for a good event; none is copied with the
+ * struct.
  */
 typedef struct
 {
-  char *topic;     /* owned, nullable */
-  char *type;      /* owned, nullable */
-  char *principal; /* owned, nullable */
-  char *client;    /* owned, nullable */
+  char *topic; /* in `room`, or owned; nullable, like those below */
+  char *type;
+  char *principal;
+  char *client;
+  guint used; /* bytes of `room` */
   HeadwayJson data;
   HeadwayJson meta;
   gboolean is_principal_named;
   gboolean is_final;
+  char room[HEADWAY_TOPIC_MAX + HEADWAY_TYPE_MAX + HEADWAY_PRINCIPAL_MAX + HEADWAY_CLIENT_MAX + 8];
 } HeadwayPublishBody;
 
 void headway_publish_body_clear (HeadwayPublishBody *self);
 
 /**
  * headway_publish_body_parse:
- * @self: (out caller-allocates): cleared by the caller on success
+ * @self: (inout): zeroed; cleared by the caller, whatever comes of it
  * @json: a slice that headway_json_validate() has passed
  *
  * Decodes one object. A member that is not known is refused: a typo must not be silence.
