@@ -86,6 +86,8 @@ take_snapshot (HeadwayOpening *self, HeadwayTake *take)
   if (take->n > 0 && (take->n == take->max_events ||
                       take->bytes + headway_event_get_size (self->snapshot) > take->max_bytes))
     return FALSE;
+  if (!headway_take_fits_first (take, headway_event_get_size (self->snapshot)))
+    return FALSE;
   headway_take_add_synthetic (take, g_steal_pointer (&self->snapshot));
   self->phase = HEADWAY_OPENING_OVER;
   return TRUE;

@@ -324,7 +324,7 @@ stream_take (HeadwaySubscription *subscription,
       gsize event_cost = next.event != NULL ? headway_event_get_cost (next.event) : 0;
       HeadwayEvent *event;
 
-      if (n > 0 && (bytes + size > max_bytes || cost + event_cost > max_cost))
+      if (n > 0 ? bytes + size > max_bytes || cost + event_cost > max_cost : !headway_subscription_fits_first (subscription, size))
         break;
       bytes += size;
       cost += event_cost;

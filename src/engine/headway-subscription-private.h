@@ -68,6 +68,8 @@ typedef struct
   guint64 dropped;
   guint64 drained_dropped; /* what `dropped` was when it was last drained */
   guint64 gaps_told;
+  gsize first_max;             /* size of the first event of a take, G_MAXSIZE: whatever it has */
+  gboolean is_first_too_large; /* the last take found it so */
   guint64 last_delivered_id;
   guint64 joined_id;                 /* of the bus when it began, or an earlier one that its reader has: for its lag */
   char *owner;                       /* owned, nullable */
@@ -83,6 +85,8 @@ void headway_subscription_setup (HeadwaySubscription *self,
                                  HeadwayBus *bus,
                                  const HeadwaySubscribeOptions *options,
                                  guint number);
+/* Whether the first event of a take, of @size, is one that headway_subscription_take_one() may take. */
+gboolean headway_subscription_fits_first (HeadwaySubscription *self, gsize size);
 HeadwayOffer headway_subscription_offer (HeadwaySubscription *self, HeadwayEvent *event, HeadwayInstant now);
 /* Hands @event to the sink, if there is one that can take it now. */
 gboolean headway_subscription_put (HeadwaySubscription *self, HeadwayEvent *event, guint64 resume_id);

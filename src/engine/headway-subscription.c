@@ -56,6 +56,7 @@ headway_subscription_init (HeadwaySubscription *self)
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
 
   priv->sink_kind = "none";
+  priv->first_max = G_MAXSIZE;
   priv->subscriber = HEADWAY_SUBSCRIBER_OTHER;
   priv->uid = G_MAXUINT32;
 }
@@ -197,6 +198,35 @@ headway_subscription_drain (HeadwaySubscription *self,
   g_return_val_if_fail (max_cost > 0 && max_events > 0, 0);
 
   return HEADWAY_SUBSCRIPTION_GET_CLASS (self)->take (self, now, max_events, max_bytes, max_cost, deliveries);
+}
+
+gboolean
+headway_subscription_fits_first (HeadwaySubscription *self, gsize size)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  if (size <= priv->first_max)
+    return TRUE;
+  priv->is_first_too_large = TRUE;
+  return FALSE;
+}
+
+gboolean
+headway_subscription_take_one (HeadwaySubscription *self,
+                               HeadwayInstant now,
+                               gsize max_bytes,
+                               HeadwayDelivery *delivery,
+                               gboolean *is_too_large)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+  guint n;
+
+  priv->first_max = max_bytes;
+  priv->is_first_too_large = FALSE;
+  n = headway_subscription_take (self, now, 1, max_bytes, delivery);
+  priv->first_max = G_MAXSIZE;
+  *is_too_large = priv->is_first_too_large;
+  return n > 0;
 }
 
 gboolean

@@ -87,6 +87,23 @@ guint headway_subscription_drain (HeadwaySubscription *self,
                                   gsize max_bytes,
                                   HeadwayDelivery *deliveries);
 
+/**
+ * headway_subscription_take_one:
+ * @max_bytes: event size that it may have at most; a synthetic event counts as HEADWAY_NOTICE_SIZE_MAX
+ * @delivery: (out caller-allocates): the event is (transfer full)
+ * @is_too_large: (out): whether something waits that is larger
+ *
+ * headway_subscription_take() of one event, for who has no room for a larger one (decisions.md 26).
+ * FALSE, and @is_too_large FALSE, with headway_subscription_is_ready() still TRUE means: come again
+ * in the next turn.
+ * Returns: TRUE if one was taken.
+ */
+gboolean headway_subscription_take_one (HeadwaySubscription *self,
+                                        HeadwayInstant now,
+                                        gsize max_bytes,
+                                        HeadwayDelivery *delivery,
+                                        gboolean *is_too_large);
+
 /* TRUE if headway_subscription_take() has something to do. */
 gboolean headway_subscription_is_ready (HeadwaySubscription *self);
 /* TRUE once it has ended (evicted, closed, aborted) and nothing waits any more. */

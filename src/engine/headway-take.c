@@ -6,17 +6,25 @@
 #include "engine/headway-subscription-private.h"
 
 gboolean
+headway_take_fits_first (const HeadwayTake *self, gsize size)
+{
+  return self->n > 0 || headway_subscription_fits_first (self->subscription, size);
+}
+
+gboolean
 headway_take_fits_notice (const HeadwayTake *self)
 {
   return self->n < self->max_events &&
-         (self->n == 0 || self->bytes + HEADWAY_NOTICE_SIZE_MAX <= self->max_bytes);
+         (self->n == 0 || self->bytes + HEADWAY_NOTICE_SIZE_MAX <= self->max_bytes) &&
+         headway_take_fits_first (self, HEADWAY_NOTICE_SIZE_MAX);
 }
 
 gboolean
 headway_take_has_room (const HeadwayTake *self, const HeadwayEvent *event)
 {
   return self->n < self->max_events &&
-         (self->n_events == 0 || self->bytes + headway_event_get_size (event) <= self->max_bytes);
+         (self->n_events == 0 || self->bytes + headway_event_get_size (event) <= self->max_bytes) &&
+         headway_take_fits_first (self, headway_event_get_size (event));
 }
 
 gboolean

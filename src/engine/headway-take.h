@@ -29,6 +29,8 @@ typedef struct
   guint64 cost;
 } HeadwayTake;
 
+/* FALSE: it would be the first, and is too large for headway_subscription_take_one(). The others ask it too. */
+gboolean headway_take_fits_first (const HeadwayTake *self, gsize size);
 gboolean headway_take_fits_notice (const HeadwayTake *self);
 /* Within events and bytes; the budget is for the scheduler to keep. */
 gboolean headway_take_has_room (const HeadwayTake *self, const HeadwayEvent *event);
