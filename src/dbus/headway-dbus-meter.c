@@ -399,6 +399,15 @@ headway_dbus_account_send (HeadwayDBusAccount *self, gsize bytes)
   schedule_ask (self);
 }
 
+void
+headway_dbus_account_claim (HeadwayDBusAccount *self, guint64 sent)
+{
+  if (self->meter == NULL || !self->meter->has_no_stats || sent <= self->read)
+    return;
+  note_read (self, sent, 0);
+  run (self->meter);
+}
+
 GError *
 headway_dbus_account_new_error (HeadwayDBusAccount *self)
 {

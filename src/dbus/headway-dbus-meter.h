@@ -87,6 +87,9 @@ gsize headway_dbus_account_get_room (HeadwayDBusAccount *self, gsize first_bytes
 void headway_dbus_account_collect (HeadwayDBusAccount *self, gssize bytes);
 /* @bytes have been handed to GDBus. */
 void headway_dbus_account_send (HeadwayDBusAccount *self, gsize bytes);
+/* The peer says that it has read all up to @sent, a former value of the account's. It could say so without
+ * having read: where the driver tells statistics, those count alone. */
+void headway_dbus_account_claim (HeadwayDBusAccount *self, guint64 sent);
 
 /* Behind the other waiters of the peer, until there is room for @first_bytes. @since_us: when it began to
  * wait; 0: now. */

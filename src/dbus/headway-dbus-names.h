@@ -8,6 +8,8 @@
 #define HEADWAY_DBUS_BUS_PREFIX          "/org/headway/Headway1/bus/"
 #define HEADWAY_DBUS_SUBSCRIPTION_PREFIX "/org/headway/Headway1/subscription/"
 
+#define HEADWAY_DBUS_SUBSCRIPTION_INTERFACE "org.headway.Headway1.Subscription"
+
 /* The message bus itself. */
 #define HEADWAY_DBUS_DRIVER_NAME      "org.freedesktop.DBus"
 #define HEADWAY_DBUS_DRIVER_PATH      "/org/freedesktop/DBus"

@@ -7,6 +7,7 @@
 #include "dbus/headway-dbus-listing.h"
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-receive.h"
+#include "dbus/headway-dbus-signals.h"
 #include "wire/headway-clock.h"
 #include "wire/headway-variant.h"
 
@@ -43,6 +44,7 @@ struct _HeadwayDBusSubscriptionImpl
   char *bus_path;                    /* owned */
   Reader reader;
   HeadwayDBusReceive *receive; /* owned, nullable: the call that is pending */
+  HeadwayDBusSignals *signals; /* owned, nullable until it is exported */
   guint linger;
   gboolean is_retired;
 };
@@ -57,9 +59,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusSubscriptionImpl,
 /* Members whose issues are still open. */
 static const char *const later[] = {
   "OpenStream",
-  "StartSignals",
-  "StopSignals",
-  "Acknowledge",
   NULL,
 };
 
@@ -94,6 +93,7 @@ headway_dbus_subscription_impl_retire (HeadwayDBusSubscriptionImpl *self)
   headway_subscription_abort (self->subscription);
   if (self->receive != NULL)
     headway_dbus_receive_end (self->receive);
+  g_clear_pointer (&self->signals, headway_dbus_signals_free);
   if (g_dbus_interface_skeleton_get_object_path (G_DBUS_INTERFACE_SKELETON (self)) != NULL)
     g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self));
   g_hash_table_remove (self->context->subscriptions, self);
@@ -127,10 +127,18 @@ watch_end (HeadwayDBusSubscriptionImpl *self)
 }
 
 static gboolean
+has_signals (HeadwayDBusSubscriptionImpl *self)
+{
+  return self->signals != NULL && headway_dbus_signals_is_on (self->signals);
+}
+
+static gboolean
 reader_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
 {
   HeadwayDBusSubscriptionImpl *self = ((Reader *) sink)->impl;
 
+  if (has_signals (self))
+    return headway_dbus_signals_put (self->signals, event, resume_id);
   return self->receive != NULL && headway_dbus_receive_put (self->receive, event, resume_id);
 }
 
@@ -141,10 +149,18 @@ reader_wake (HeadwaySink *sink)
 
   if (self->receive != NULL)
     headway_dbus_receive_wake (self->receive);
+  if (has_signals (self))
+    headway_dbus_signals_wake (self->signals);
   watch_end (self);
 }
 
 static const HeadwaySinkClass reader_class = { reader_put, reader_wake };
+
+static void
+on_signals_done (HeadwayDBusSignals *signals, gpointer user_data)
+{
+  headway_dbus_subscription_impl_retire (user_data);
+}
 
 HeadwayDBusSubscriptionImpl *
 headway_dbus_subscription_impl_new (HeadwayDBusContext *context, HeadwayDBusPeer *owner, GError **error)
@@ -169,6 +185,7 @@ headway_dbus_subscription_impl_export (HeadwayDBusSubscriptionImpl *self,
 
   self->subscription = g_object_ref (subscription);
   self->bus_path = g_strdup (bus_path);
+  self->signals = headway_dbus_signals_new (self->context->connection, subscription, self->owner, path, on_signals_done, self);
   headway_subscription_set_owner (subscription, self->owner->name, self->owner->caller.uid);
   headway_subscription_set_sink_kind (subscription, "dbus");
   if (!headway_subscription_attach (subscription, &self->reader.sink, error) ||
@@ -194,7 +211,7 @@ headway_dbus_subscription_impl_end_receive (HeadwayDBusSubscriptionImpl *self)
 static gboolean
 answer_busy (HeadwayDBusSubscriptionImpl *self, GDBusMethodInvocation *invocation)
 {
-  if (self->receive == NULL)
+  if (self->receive == NULL && !has_signals (self))
     return FALSE;
   headway_dbus_error_refuse (invocation, HEADWAY_ERROR_BUSY, "subscription %u already has a reader, one is allowed",
                              headway_subscription_get_number (self->subscription));
@@ -269,6 +286,56 @@ handle_drain (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
+/* Returns: TRUE once the call is answered. */
+static gboolean
+answer_read_out (HeadwayDBusSubscriptionImpl *self, GDBusMethodInvocation *invocation)
+{
+  if (!headway_subscription_is_finished (self->subscription))
+    return FALSE;
+  headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "subscription %u has ended and is read out",
+                             headway_subscription_get_number (self->subscription));
+  headway_dbus_subscription_impl_retire (self);
+  return TRUE;
+}
+
+static gboolean
+handle_start_signals (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation, guint window)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  GError *error = NULL;
+
+  if (headway_dbus_context_answer_shut_down (self->context, invocation) || answer_busy (self, invocation))
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  if (!headway_dbus_signals_start (self->signals, window, &error))
+    headway_dbus_error_answer (invocation, error);
+  else if (!answer_read_out (self, invocation))
+    headway_dbus_subscription_complete_start_signals (object, invocation);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_stop_signals (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+
+  headway_dbus_signals_stop (self->signals);
+  headway_dbus_subscription_complete_stop_signals (object, invocation);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_acknowledge (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation, guint64 sequence)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  GError *error = NULL;
+
+  if (headway_dbus_signals_acknowledge (self->signals, sequence, &error))
+    headway_dbus_subscription_complete_acknowledge (object, invocation);
+  else
+    headway_dbus_error_answer (invocation, error);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
 static gboolean
 handle_drain_lagged (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
 {
@@ -303,6 +370,9 @@ subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
 {
   iface->handle_receive = handle_receive;
   iface->handle_drain = handle_drain;
+  iface->handle_start_signals = handle_start_signals;
+  iface->handle_stop_signals = handle_stop_signals;
+  iface->handle_acknowledge = handle_acknowledge;
   iface->handle_drain_lagged = handle_drain_lagged;
   iface->handle_list_principals = handle_list_principals;
   iface->handle_close = handle_close;
