@@ -209,7 +209,8 @@ check_idle (HeadwayDaemon *self, HeadwayInstant now)
 static gboolean
 has_drained (HeadwayDaemon *self)
 {
-  return headway_bus_table_is_drained (self->table) && headway_stream_hub_get_n_streams (self->hub) == 0;
+  return headway_bus_table_is_drained (self->table) && headway_stream_hub_get_n_streams (self->hub) == 0 &&
+         (self->service == NULL || headway_dbus_service_get_n_publishers (self->service) == 0);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "dbus/headway-dbus-listing.h"
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-publish.h"
+#include "dbus/headway-dbus-publisher.h"
 #include "dbus/headway-dbus-subscribe.h"
 #include "wire/headway-clock.h"
 
@@ -50,7 +51,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusBusImpl,
 
 /* Members whose issues are still open. */
 static const char *const later[] = {
-  "OpenPublisher",
   "RegisterHandler",
   NULL,
 };
@@ -100,6 +100,19 @@ handle_publish_many (HeadwayDBusBus *object, GDBusMethodInvocation *invocation, 
   HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
 
   headway_dbus_publish_many (self->context, self->bus, invocation, events, options);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_open_publisher (HeadwayDBusBus *object,
+                       GDBusMethodInvocation *invocation,
+                       GUnixFDList *fds,
+                       const char *format,
+                       GVariant *options)
+{
+  HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
+
+  headway_dbus_publisher_open (self->context, self->bus, invocation, format, options);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
@@ -272,6 +285,7 @@ bus_iface_init (HeadwayDBusBusIface *iface)
 {
   iface->handle_publish = handle_publish;
   iface->handle_publish_many = handle_publish_many;
+  iface->handle_open_publisher = handle_open_publisher;
   iface->handle_subscribe = handle_subscribe;
   iface->handle_fetch = handle_fetch;
   iface->handle_list_subscriptions = handle_list_subscriptions;

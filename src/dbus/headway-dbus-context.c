@@ -15,6 +15,7 @@ headway_dbus_context_new (GDBusConnection *connection, HeadwayBusTable *table, H
   self->hub = g_object_ref (hub);
   self->peers = headway_dbus_peers_new (connection, is_session, headway_bus_table_get_principals (table));
   self->subscriptions = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
+  g_queue_init (&self->publishers);
   self->linger_ms = HEADWAY_DBUS_LINGER_MS;
   return self;
 }

@@ -16,6 +16,7 @@ G_BEGIN_DECLS
 /**
  * HeadwayDBusContext:
  * @subscriptions: HeadwayDBusSubscriptionImpl (owned): those that are exported
+ * @publishers: the streams of OpenPublisher(), of headway-dbus-publisher (owned)
  * @is_shut_down: new work is refused
  * @linger_ms: HEADWAY_DBUS_LINGER_MS, but for tests
  *
@@ -28,6 +29,7 @@ typedef struct
   HeadwayStreamHub *hub;       /* owned */
   HeadwayDBusPeers *peers;     /* owned */
   GHashTable *subscriptions;   /* owned */
+  GQueue publishers;
   gboolean is_shut_down;
   guint linger_ms;
 } HeadwayDBusContext;

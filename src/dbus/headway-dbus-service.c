@@ -8,6 +8,7 @@
 #include "dbus/headway-dbus-manager.h"
 #include "dbus/headway-dbus-names.h"
 #include "dbus/headway-dbus-path.h"
+#include "dbus/headway-dbus-publisher.h"
 #include "dbus/headway-dbus-subscription.h"
 
 #include <string.h>
@@ -222,6 +223,7 @@ headway_dbus_service_shut_down (HeadwayDBusService *self)
   subscriptions = g_hash_table_get_keys (self->context->subscriptions);
   for (GList *at = subscriptions; at != NULL; at = at->next)
     headway_dbus_subscription_impl_end_receive (at->data);
+  headway_dbus_publisher_stop_all (self->context);
   headway_dbus_peers_end_held (self->context->peers);
 }
 
@@ -237,6 +239,12 @@ headway_dbus_service_get_n_peers (HeadwayDBusService *self)
   return headway_dbus_peers_get_size (self->context->peers);
 }
 
+guint
+headway_dbus_service_get_n_publishers (HeadwayDBusService *self)
+{
+  return self->context->publishers.length;
+}
+
 static void
 headway_dbus_service_dispose (GObject *object)
 {
@@ -247,6 +255,7 @@ headway_dbus_service_dispose (GObject *object)
   if (self->context != NULL)
     {
       self->context->is_shut_down = TRUE;
+      headway_dbus_publisher_close_all (self->context);
       /* Ends their subscriptions and pending calls, which hold the context. */
       headway_dbus_peers_clear (self->context->peers);
       g_hash_table_iter_init (&iter, self->buses);

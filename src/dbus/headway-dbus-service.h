@@ -58,6 +58,8 @@ void headway_dbus_service_shut_down (HeadwayDBusService *self);
 
 /* For tests: how long an ended subscription stays when nobody reads it out. */
 void headway_dbus_service_set_linger_ms (HeadwayDBusService *self, guint linger_ms);
+/* Publishers (OpenPublisher()) that are open: after a shut-down those with something left to say. */
+guint headway_dbus_service_get_n_publishers (HeadwayDBusService *self);
 /* For tests: how many connections are remembered. */
 guint headway_dbus_service_get_n_peers (HeadwayDBusService *self);
 

@@ -46,6 +46,12 @@ headway_batch_get_count (const HeadwayBatch *self)
   return self->events->len;
 }
 
+HeadwayEvent *
+headway_batch_get_event (const HeadwayBatch *self, guint index)
+{
+  return g_ptr_array_index (self->events, index);
+}
+
 guint64
 headway_batch_get_cost (const HeadwayBatch *self)
 {

@@ -39,6 +39,8 @@ void headway_batch_set_origin (HeadwayBatch *self, gconstpointer origin);
 /* @event: (transfer full). */
 void headway_batch_add (HeadwayBatch *self, HeadwayEvent *event);
 guint headway_batch_get_count (const HeadwayBatch *self);
+/* @index: below the count. (transfer none) */
+HeadwayEvent *headway_batch_get_event (const HeadwayBatch *self, guint index);
 /* Sum of costs, in bytes. */
 guint64 headway_batch_get_cost (const HeadwayBatch *self);
 guint64 headway_batch_get_first_id (const HeadwayBatch *self); /* 0 before it has ids */

@@ -64,8 +64,7 @@ fail_too_long (Ndjson *self, guint64 line, gsize max)
 {
   GError *error = NULL;
 
-  headway_set_error_with_limit (&error, HEADWAY_ERROR_TOO_LARGE, (gint64) max,
-                                "the line is longer than %" G_GSIZE_FORMAT " bytes", max);
+  headway_line_buffer_set_too_long (&error, max);
   fail (self, line, error);
 }
 

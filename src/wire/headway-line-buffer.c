@@ -3,6 +3,8 @@
 
 #include "wire/headway-line-buffer.h"
 
+#include "engine/headway-error.h"
+
 #include <string.h>
 
 void
@@ -142,6 +144,13 @@ headway_line_buffer_give_back (HeadwayLineBuffer *self)
 
   move_to (self, self->last_start);
   self->line--;
+}
+
+void
+headway_line_buffer_set_too_long (GError **error, gsize max)
+{
+  headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, (gint64) max,
+                                "the line is longer than %" G_GSIZE_FORMAT " bytes", max);
 }
 
 gsize

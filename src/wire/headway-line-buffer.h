@@ -70,6 +70,9 @@ HeadwayLineKind headway_line_buffer_next (HeadwayLineBuffer *self, gsize max, co
 /* As if the last HEADWAY_LINE_TEXT had not been taken. */
 void headway_line_buffer_give_back (HeadwayLineBuffer *self);
 
+/* Sets the error of a HEADWAY_LINE_TOO_LONG: TOO_LARGE with @max. */
+void headway_line_buffer_set_too_long (GError **error, gsize max);
+
 /* Bytes that have arrived and are in no line taken. */
 gsize headway_line_buffer_get_waiting (const HeadwayLineBuffer *self);
 /* Gives back the memory if nothing waits. */
