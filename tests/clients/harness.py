@@ -266,13 +266,12 @@ class Daemon:
         return [row[3] for row in rows if row[1].endswith(f':{self.port:04X}') and row[3] != '0A']
 
 
-class Node:
-    """A running program of node that prints one JSON object a line."""
+class Program:
+    """A running program; its standard output and standard error, line by line. It goes with all that it started."""
 
-    def __init__(self, test, script, *arguments):
-        command = [shutil.which('node'), os.path.join(HERE, script), *map(str, arguments)]
-        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith('_proxy')}
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, test, command, environment, folder=None):
+        self.process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.lines = []
         self.errors = []
         self.changed = threading.Condition()
@@ -283,10 +282,7 @@ class Node:
         test.addCleanup(self.stop)
 
     def take_line(self, line):
-        try:
-            self.lines.append(json.loads(line))
-        except ValueError:
-            self.errors.append(f'no JSON: {line[:200]}')
+        self.lines.append(line.removesuffix('\n'))
 
     def collect(self, stream, take):
         for line in stream:
@@ -294,20 +290,10 @@ class Node:
                 take(line)
                 self.changed.notify_all()
 
-    def of(self, kind, **members):
-        """The lines of that kind, and with those members."""
-        with self.changed:
-            lines = list(self.lines)
-        return [line for line in lines if line['kind'] == kind and all(line.get(key) == value for key, value in members.items())]
-
     def wait(self, condition, what):
         with self.changed:
             if not self.changed.wait_for(condition, PATIENCE):
                 raise AssertionError(f'{what} did not come; last lines {self.lines[-5:]}, stderr {"".join(self.errors)}')
-
-    def wait_lines(self, kind, count=1, **members):
-        self.wait(lambda: len(self.of(kind, **members)) >= count, f'{count} lines of {kind} {members}')
-        return self.of(kind, **members)
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
@@ -331,12 +317,36 @@ class Node:
 
     def stop(self):
         if self.process.poll() is None:
-            self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for thread in self.threads:
             thread.join()
         self.process.stdout.close()
         self.process.stderr.close()
+
+
+class Node(Program):
+    """A running program of node that prints one JSON object a line."""
+
+    def __init__(self, test, script, *arguments):
+        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith('_proxy')}
+        super().__init__(test, [shutil.which('node'), os.path.join(HERE, script), *map(str, arguments)], environment)
+
+    def take_line(self, line):
+        try:
+            self.lines.append(json.loads(line))
+        except ValueError:
+            self.errors.append(f'no JSON: {line[:200]}')
+
+    def of(self, kind, **members):
+        """The lines of that kind, and with those members."""
+        with self.changed:
+            lines = list(self.lines)
+        return [line for line in lines if line['kind'] == kind and all(line.get(key) == value for key, value in members.items())]
+
+    def wait_lines(self, kind, count=1, **members):
+        self.wait(lambda: len(self.of(kind, **members)) >= count, f'{count} lines of {kind} {members}')
+        return self.of(kind, **members)
 
 
 class Case(unittest.TestCase):
