@@ -19,6 +19,8 @@ struct _HeadwayBatch
   gpointer user_data; /* of `done`, borrowed */
 };
 
+/* A handler made another @event, (transfer none), of the one at @index. */
+void headway_batch_replace (HeadwayBatch *self, guint index, HeadwayEvent *event);
 /* Tells the publisher, exactly once, and frees @self. */
 void headway_batch_finish (HeadwayBatch *self, const GError *error);
 

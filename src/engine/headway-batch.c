@@ -40,6 +40,16 @@ headway_batch_add (HeadwayBatch *self, HeadwayEvent *event)
   g_ptr_array_add (self->events, event);
 }
 
+void
+headway_batch_replace (HeadwayBatch *self, guint index, HeadwayEvent *event)
+{
+  HeadwayEvent *old = g_ptr_array_index (self->events, index);
+
+  self->cost = self->cost - headway_event_get_cost (old) + headway_event_get_cost (event);
+  g_ptr_array_index (self->events, index) = headway_event_ref (event);
+  headway_event_unref (old);
+}
+
 guint
 headway_batch_get_count (const HeadwayBatch *self)
 {

@@ -23,6 +23,9 @@ typedef struct
 void headway_bus_set_hooks (HeadwayBus *self, const HeadwayBusHooks *hooks);
 /* From now on only granted ids may be used, and @store is asked for more. */
 void headway_bus_set_store (HeadwayBus *self, HeadwayBusStore *store, guint64 granted_id);
+/* @handlers: (nullable): the handlers of this bus; borrowed until it is told NULL. */
+void headway_bus_set_handlers (HeadwayBus *self, HeadwayHandlerSet *handlers);
+HeadwayHandlerSet *headway_bus_get_handlers (HeadwayBus *self);
 /* Asks the store for the first block. */
 void headway_bus_request_ids (HeadwayBus *self, HeadwayInstant now);
 /* Microseconds of the monotonic clock since when a publish waits for ids; 0: none does. */

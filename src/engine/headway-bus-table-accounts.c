@@ -4,13 +4,28 @@
 #include "engine/headway-bus-table.h"
 
 #include "engine/headway-batch-private.h"
+#include "engine/headway-bus-private.h"
 #include "engine/headway-bus-table-private.h"
+#include "engine/headway-decision.h"
+#include "engine/headway-dispatcher-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-ring.h"
 
 /* What all buses of a table are measured by: the rates of publishers, the metrics, the security log. */
 
 /* --- Publishing ----------------------------------------------------------------------------- */
+
+/* What handlers of phase `pre` may have to say about it comes first. */
+static void
+publish (HeadwayBus *bus, guint32 uid, HeadwayBatch *batch, HeadwayInstant now)
+{
+  HeadwayHandlerSet *handlers = headway_bus_get_handlers (bus);
+
+  if (handlers != NULL && headway_decision_may_wait (handlers) && !headway_bus_is_closed (bus) && !headway_bus_is_closing (bus))
+    headway_decision_submit (handlers, uid, batch, now);
+  else
+    headway_bus_publish (bus, batch, now);
+}
 
 void
 headway_bus_table_publish (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, HeadwayBatch *batch, HeadwayInstant now)
@@ -20,7 +35,7 @@ headway_bus_table_publish (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, 
   /* What comes too late is answered by the bus, and costs nothing. */
   if (headway_bus_is_closed (bus) || headway_bus_is_closing (bus) ||
       headway_rate_limiter_charge_batch (headway_bus_table_get_limiter (self), headway_bus_table_get_limits (self), bus, batch, uid, now, &error))
-    headway_bus_publish (bus, batch, now);
+    publish (bus, uid, batch, now);
   else
     headway_batch_finish (batch, error);
 }
@@ -147,5 +162,6 @@ headway_bus_table_collect (HeadwayBusTable *self)
                        headway_rate_limiter_size (limiter));
   headway_metrics_set (metrics, HEADWAY_METRIC_QUOTA_KEYS + HEADWAY_QUOTA_LEVEL_UID,
                        headway_rate_limiter_n_uids (limiter));
+  headway_dispatcher_collect (headway_bus_table_get_dispatcher (self));
   g_signal_emit_by_name (self, "collect-metrics");
 }

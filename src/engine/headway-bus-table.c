@@ -5,6 +5,7 @@
 
 #include "engine/headway-bus-private.h"
 #include "engine/headway-bus-table-private.h"
+#include "engine/headway-dispatcher-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-topic.h"
 
@@ -49,6 +50,7 @@ struct _HeadwayBusTable
   HeadwayPrincipalTable *principals; /* owned */
   HeadwayRateLimiter *limiter;       /* owned */
   HeadwayMetrics *metrics;           /* owned */
+  HeadwayDispatcher *dispatcher;     /* owned */
   HeadwaySecurityLog *security;      /* owned, nullable: until dispose */
   GHashTable *entries;               /* name (owned by the bus) → Entry (owned) */
   GQueue work;                       /* HeadwayBus (owned): wants headway_bus_run() */
@@ -82,11 +84,22 @@ entry_free (Entry *self)
 }
 
 static void
+forget_handlers (HeadwayBusTable *self)
+{
+  HeadwayInstant now = { .monotonic_us = self->now_us };
+  g_autoptr (GList) entries = g_hash_table_get_values (self->entries);
+
+  for (GList *at = entries; at != NULL; at = at->next)
+    headway_dispatcher_forget_bus (self->dispatcher, ((Entry *) at->data)->bus, now);
+}
+
+static void
 headway_bus_table_dispose (GObject *object)
 {
   HeadwayBusTable *self = HEADWAY_BUS_TABLE (object);
 
   headway_bus_table_shut_down (self);
+  forget_handlers (self);
   g_queue_clear_full (&self->work, g_object_unref);
   g_hash_table_remove_all (self->entries);
   g_clear_object (&self->store);
@@ -101,6 +114,7 @@ headway_bus_table_finalize (GObject *object)
 
   g_hash_table_unref (self->entries);
   g_free (self->ids_trouble);
+  g_object_unref (self->dispatcher);
   headway_rate_limiter_free (self->limiter);
   headway_metrics_free (self->metrics);
   headway_principal_table_unref (self->principals);
@@ -139,6 +153,7 @@ headway_bus_table_init (HeadwayBusTable *self)
   self->principals = headway_principal_table_new ();
   self->limiter = headway_rate_limiter_new ();
   self->metrics = headway_metrics_new ();
+  self->dispatcher = headway_dispatcher_new (self);
   self->security = headway_security_log_new (on_security_report, self);
   self->entries = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) entry_free);
   g_queue_init (&self->work);
@@ -169,6 +184,12 @@ HeadwayMetrics *
 headway_bus_table_get_metrics (HeadwayBusTable *self)
 {
   return self->metrics;
+}
+
+HeadwayDispatcher *
+headway_bus_table_get_dispatcher (HeadwayBusTable *self)
+{
+  return self->dispatcher;
 }
 
 HeadwayRateLimiter *
@@ -208,6 +229,7 @@ on_bus_closed (HeadwayBus *bus, gpointer data)
   entry->since_us = self->now_us;
   if (self->store != NULL && !self->is_shut_down)
     headway_bus_store_forget (self->store, bus);
+  headway_dispatcher_close_bus (self->dispatcher, bus, (HeadwayInstant){ .monotonic_us = self->now_us });
   /* Without readers its name is free with the next turn of the loop. */
   on_bus_work (bus, entry);
 }
@@ -505,14 +527,29 @@ headway_bus_table_size (HeadwayBusTable *self)
 
 /* --- Running -------------------------------------------------------------------------------- */
 
+/* Neither reader nor handler has anything left to do. */
+static gboolean
+is_drained (HeadwayBusTable *self, HeadwayBus *bus)
+{
+  return headway_bus_is_drained (bus) && headway_dispatcher_count_handlers (self->dispatcher, bus) == 0;
+}
+
+/* Readers or handlers are there. */
+static gboolean
+is_in_use (HeadwayBusTable *self, HeadwayBus *bus)
+{
+  return headway_bus_get_subscriber_count (bus) > 0 || headway_dispatcher_count_handlers (self->dispatcher, bus) > 0;
+}
+
 static void
 remove_if_drained (HeadwayBusTable *self, Entry *entry, gboolean is_window_over)
 {
   g_autoptr (HeadwayBus) bus = g_object_ref (entry->bus);
 
   /* At the end the store still asks for the marks of all. */
-  if (self->is_shut_down || (!is_window_over && !headway_bus_is_drained (bus)))
+  if (self->is_shut_down || (!is_window_over && !is_drained (self, bus)))
     return;
+  headway_dispatcher_forget_bus (self->dispatcher, bus, (HeadwayInstant){ .monotonic_us = self->now_us });
   g_hash_table_remove (self->entries, headway_bus_get_name (bus));
   headway_rate_limiter_forget_bus (self->limiter, bus);
   g_signal_emit (self, signals[SIGNAL_BUS_REMOVED], 0, bus);
@@ -548,7 +585,7 @@ is_forgotten (HeadwayBusTable *self, HeadwayBus *bus, HeadwayInstant now)
 {
   gint64 expire_us = self->limits.bus_expire_seconds * (gint64) G_USEC_PER_SEC;
 
-  return expire_us > 0 && headway_bus_get_subscriber_count (bus) == 0 &&
+  return expire_us > 0 && !is_in_use (self, bus) &&
          now.monotonic_us - headway_bus_get_last_used_us (bus) >= expire_us;
 }
 
@@ -572,7 +609,7 @@ tick_entry (HeadwayBusTable *self, Entry *entry, HeadwayInstant now, gint64 drai
       headway_bus_table_ids_refused (self, entry->bus, reason);
       return;
     }
-  if (headway_bus_get_subscriber_count (entry->bus) > 0)
+  if (is_in_use (self, entry->bus))
     headway_bus_touch (entry->bus, now);
   if (entry->state == ENTRY_OPEN && is_forgotten (self, entry->bus, now))
     headway_bus_close (entry->bus);
@@ -586,6 +623,7 @@ headway_bus_table_tick (HeadwayBusTable *self, HeadwayInstant now, gint64 drain_
   self->now_us = now.monotonic_us;
   for (GList *at = entries; at != NULL; at = at->next)
     tick_entry (self, at->data, now, drain_window_us);
+  headway_dispatcher_tick (self->dispatcher, now);
   headway_rate_limiter_reclaim (self->limiter, RECLAIM_PER_TICK, now);
   headway_security_log_tick (self->security, now);
 }
@@ -614,7 +652,7 @@ headway_bus_table_is_drained (HeadwayBusTable *self)
 
   g_hash_table_iter_init (&iter, self->entries);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (!headway_bus_is_drained (((Entry *) value)->bus))
+    if (!is_drained (self, ((Entry *) value)->bus))
       return FALSE;
   return TRUE;
 }

@@ -136,7 +136,7 @@ void headway_bus_table_tick (HeadwayBusTable *self, HeadwayInstant now, gint64 d
 /* Ends all buses, drained by whoever still reads; nothing can be created afterwards (UNAVAILABLE).
  * The store forgets none of them, and the table keeps them until it goes itself. */
 void headway_bus_table_shut_down (HeadwayBusTable *self);
-/* TRUE if no reader of a closed bus has anything left to read. */
+/* TRUE if no reader of a closed bus has anything left to read, and no handler anything left to do. */
 gboolean headway_bus_table_is_drained (HeadwayBusTable *self);
 
 G_END_DECLS

@@ -7,6 +7,7 @@
 #include "engine/headway-broadcast-subscription.h"
 #include "engine/headway-bus-private.h"
 #include "engine/headway-error.h"
+#include "engine/headway-handler-set.h"
 #include "engine/headway-observer-list.h"
 #include "engine/headway-routed-subscription.h"
 #include "engine/headway-stream-subscription.h"
@@ -32,6 +33,7 @@ struct _HeadwayBus
   guint32 creator;
   gint64 last_used_us;
   HeadwayBusHooks hooks;
+  HeadwayHandlerSet *handlers; /* borrowed, nullable: clears itself */
 
   HeadwayRing *ring; /* owned */
   guint64 last_id;   /* the last id that an event has */
@@ -153,6 +155,8 @@ publish_event (HeadwayBus *self, HeadwayEvent *event, HeadwayOutcome *outcome, H
       outcome->refused += offer.is_refused ? 1 : 0;
       outcome->evicted += offer.n_evicted;
     }
+  if (self->handlers != NULL)
+    headway_handler_set_offer (self->handlers, event, now);
 }
 
 /* History that was never here: takes ids, and empties the ring, since a part of it would lie about
@@ -557,6 +561,18 @@ headway_bus_set_hooks (HeadwayBus *self, const HeadwayBusHooks *hooks)
 }
 
 void
+headway_bus_set_handlers (HeadwayBus *self, HeadwayHandlerSet *handlers)
+{
+  self->handlers = handlers;
+}
+
+HeadwayHandlerSet *
+headway_bus_get_handlers (HeadwayBus *self)
+{
+  return self->handlers;
+}
+
+void
 headway_bus_count (HeadwayBus *self, guint series, gint64 amount)
 {
   if (self->hooks.metrics != NULL)
@@ -648,28 +664,8 @@ headway_bus_set_snapshot (HeadwayBus *self, const char *text, gsize length, guin
   g_autofree char *copy = NULL;
   HeadwayJson json = { 0 };
 
-  if (length > max_bytes)
-    {
-      headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, max_bytes,
-                                    "the snapshot has %" G_GSIZE_FORMAT " bytes, at most %" G_GUINT64_FORMAT " are allowed",
-                                    length, max_bytes);
-      return FALSE;
-    }
-  if (text != NULL)
-    {
-      HeadwayJson checked;
-
-      if (!headway_json_validate (text, length, HEADWAY_JSON_DEPTH_MAX, &checked, error))
-        return FALSE;
-      if (checked.type != HEADWAY_JSON_OBJECT)
-        {
-          g_set_error_literal (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_DATA, "the snapshot is no JSON object");
-          return FALSE;
-        }
-      copy = g_malloc (checked.length);
-      headway_json_copy_line (copy, checked.text, checked.length);
-      json = (HeadwayJson){ copy, checked.length, HEADWAY_JSON_OBJECT };
-    }
+  if (text != NULL && (copy = headway_notice_copy_snapshot (text, length, max_bytes, &json, error)) == NULL)
+    return FALSE;
   g_free (self->snapshot);
   self->snapshot = g_steal_pointer (&copy);
   self->snapshot_json = json;

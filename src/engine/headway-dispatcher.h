@@ -48,7 +48,7 @@ void headway_dispatcher_run (HeadwayDispatcher *self, HeadwayInstant now);
 
 /* Handlers of @bus that have not ended. */
 guint headway_dispatcher_count_handlers (HeadwayDispatcher *self, HeadwayBus *bus);
-/* Those of @bus that have not ended, of all connections (element-type HeadwayHandler), in order of registration. (transfer container) */
+/* Those of @bus that have not ended, of all connections (element-type HeadwayHandler), in order of registration. (transfer full) */
 GPtrArray *headway_dispatcher_list_handlers (HeadwayDispatcher *self, HeadwayBus *bus);
 /* Whether any event published to @bus may have to wait for a `pre` handler. */
 gboolean headway_dispatcher_has_pre (HeadwayDispatcher *self, HeadwayBus *bus);

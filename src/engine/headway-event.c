@@ -202,6 +202,44 @@ headway_event_new (const HeadwayPublication *publication,
 }
 
 HeadwayEvent *
+headway_event_new_with_data (const HeadwayEvent *self, const char *data, gsize length, guint64 cost_max, GError **error)
+{
+  HeadwayInstant stamped = { .real_us = self->timestamp_us };
+  guint64 rest = self->cost - self->data_length;
+  HeadwayPublication publication;
+  HeadwayEvent *event;
+  HeadwayJson json;
+
+  cost_max = MIN (cost_max, HEADWAY_EVENT_CEILING);
+  if (length + rest > cost_max)
+    {
+      headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, (gint64) cost_max,
+                                    "with the new data the event costs %" G_GUINT64_FORMAT " bytes, at most "
+                                    "%" G_GUINT64_FORMAT " are allowed",
+                                    length + rest, cost_max);
+      return NULL;
+    }
+  if (!headway_json_validate (data, length, HEADWAY_JSON_DEPTH_MAX, &json, error))
+    return NULL;
+
+  publication = (HeadwayPublication){
+    .topic = headway_event_get_topic (self),
+    .type = headway_event_get_type (self),
+    .principal = self->principal,
+    .client = headway_event_get_client (self),
+    .data = json.text,
+    .data_length = json.length,
+  };
+  /* As it stands in the envelope: with a serverTimestamp, which stays what it is. */
+  publication.meta = headway_event_get_meta (self, &publication.meta_length);
+  event = event_build (&publication, self->flags, stamped);
+  event->cost = (guint32) (rest + json.length);
+  if (self->id > 0)
+    headway_event_set_id (event, self->id);
+  return event;
+}
+
+HeadwayEvent *
 headway_event_new_synthetic (const char *type,
                              const char *data,
                              gsize length,

@@ -53,6 +53,21 @@ HeadwayEvent *headway_event_new (const HeadwayPublication *publication,
                                  GError **error);
 
 /**
+ * headway_event_new_with_data:
+ * @data: JSON text of @length bytes
+ * @cost_max: bytes of data, topic and meta allowed
+ *
+ * What a handler made of @self: the same event (with the id of @self, if it has one), with other data.
+ *
+ * Returns: (transfer full) (nullable): NULL with INVALID_DATA or TOO_LARGE.
+ */
+HeadwayEvent *headway_event_new_with_data (const HeadwayEvent *self,
+                                           const char *data,
+                                           gsize length,
+                                           guint64 cost_max,
+                                           GError **error);
+
+/**
  * headway_event_new_synthetic:
  * @type: one of the synthetic types (http-api.md)
  * @data: JSON text of @length bytes, made by us

@@ -12,14 +12,6 @@ G_BEGIN_DECLS
 /* Handlers of one bus. */
 #define HEADWAY_HANDLERS_PER_BUS_MAX 1024
 
-/* When a handler is called (routing.md 3.7). */
-typedef enum
-{
-  HEADWAY_PHASE_POST, /* after the event is out; what it says touches later steps only */
-  HEADWAY_PHASE_PRE,  /* before the event has an id; it may change or deny it */
-  HEADWAY_N_PHASES
-} HeadwayPhase;
-
 /* What a step counts as that failed or came too late. */
 typedef enum
 {

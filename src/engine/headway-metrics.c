@@ -73,12 +73,21 @@ static const char *const sse_closes[] = {
 static const char *const dispatch_drops[] = {
   [HEADWAY_DISPATCH_DROP_FULL] = "full",
   [HEADWAY_DISPATCH_DROP_CHAIN_CAP] = "chain_cap",
+  [HEADWAY_DISPATCH_DROP_BUDGET] = "budget",
+  [HEADWAY_DISPATCH_DROP_TIMEOUT] = "timeout",
+  [HEADWAY_DISPATCH_DROP_UNREGISTERED] = "unregistered",
+};
+static const char *const phases[] = {
+  [HEADWAY_PHASE_POST] = "post",
+  [HEADWAY_PHASE_PRE] = "pre",
 };
 static const char *const verdicts[] = {
   [HEADWAY_VERDICT_LABEL_CONTINUE] = "continue",
   [HEADWAY_VERDICT_LABEL_FINAL] = "final",
   [HEADWAY_VERDICT_LABEL_DENY] = "deny",
+  [HEADWAY_VERDICT_LABEL_SKIP] = "skip",
   [HEADWAY_VERDICT_LABEL_ERROR] = "error",
+  [HEADWAY_VERDICT_LABEL_TIMEOUT] = "timeout",
 };
 static const char *const transports[] = {
   [HEADWAY_TRANSPORT_DBUS] = "dbus",
@@ -99,6 +108,7 @@ G_STATIC_ASSERT (G_N_ELEMENTS (evictions) == HEADWAY_N_EVICTIONS);
 G_STATIC_ASSERT (G_N_ELEMENTS (resyncs) == HEADWAY_N_RESYNCS);
 G_STATIC_ASSERT (G_N_ELEMENTS (sse_closes) == HEADWAY_N_SSE_CLOSES);
 G_STATIC_ASSERT (G_N_ELEMENTS (dispatch_drops) == HEADWAY_N_DISPATCH_DROPS);
+G_STATIC_ASSERT (G_N_ELEMENTS (phases) == HEADWAY_N_PHASES);
 G_STATIC_ASSERT (G_N_ELEMENTS (verdicts) == HEADWAY_N_VERDICT_LABELS);
 G_STATIC_ASSERT (G_N_ELEMENTS (transports) == HEADWAY_N_TRANSPORTS);
 G_STATIC_ASSERT (G_N_ELEMENTS (quota_levels) == HEADWAY_N_QUOTA_LEVELS);
@@ -113,6 +123,7 @@ static const HeadwayMetricLabel by_eviction = LABEL ("reason", evictions);
 static const HeadwayMetricLabel by_resync = LABEL ("reason", resyncs);
 static const HeadwayMetricLabel by_sse_close = LABEL ("reason", sse_closes);
 static const HeadwayMetricLabel by_dispatch_drop = LABEL ("reason", dispatch_drops);
+static const HeadwayMetricLabel by_phase = LABEL ("phase", phases);
 static const HeadwayMetricLabel by_verdict = LABEL ("verdict", verdicts);
 static const HeadwayMetricLabel by_transport = LABEL ("transport", transports);
 static const HeadwayMetricLabel by_quota_level = LABEL ("level", quota_levels);
@@ -224,21 +235,49 @@ static const HeadwayMetricFamily families[] = {
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_DISPATCH_DROPS,
     { &by_dispatch_drop },
-    "Handler calls dropped because a queue was full.",
+    "Events lost for handlers: their queue was full, or they left.",
   },
   {
     "headway_dispatch_degraded_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_DISPATCH_DEGRADED,
     { NULL },
-    "Handler calls that had to use the queue shared by all principals.",
+    "Events for handlers that had to use the queue shared by all principals.",
   },
   {
     "headway_verdicts_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_VERDICTS,
-    { &by_verdict },
-    "Answers of handlers; error: none came, or in time.",
+    { &by_phase, &by_verdict },
+    "Answers of handlers, and those that did not come.",
+  },
+  {
+    "headway_handlers",
+    HEADWAY_METRIC_GAUGE,
+    HEADWAY_METRIC_HANDLERS,
+    { &by_phase },
+    "Handlers registered, those that still drain included.",
+  },
+  {
+    "headway_handler_calls",
+    HEADWAY_METRIC_GAUGE,
+    HEADWAY_METRIC_HANDLER_CALLS,
+    { NULL },
+    "Calls of handlers under way.",
+  },
+  {
+    "headway_handler_queued",
+    HEADWAY_METRIC_GAUGE,
+    HEADWAY_METRIC_HANDLER_QUEUED,
+    { NULL },
+    "Events that wait for handlers.",
+  },
+  {
+    "headway_publishes_undecided",
+    HEADWAY_METRIC_GAUGE,
+    HEADWAY_METRIC_UNDECIDED,
+    { NULL },
+    "Publishes that wait for handlers of phase pre.",
   },
   {
     "headway_sse_opened_total",

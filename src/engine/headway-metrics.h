@@ -65,6 +65,9 @@ typedef enum
 {
   HEADWAY_DISPATCH_DROP_FULL,
   HEADWAY_DISPATCH_DROP_CHAIN_CAP,
+  HEADWAY_DISPATCH_DROP_BUDGET,
+  HEADWAY_DISPATCH_DROP_TIMEOUT,      /* a step of a chain that could not be called in time */
+  HEADWAY_DISPATCH_DROP_UNREGISTERED, /* its handler left the message bus */
   HEADWAY_N_DISPATCH_DROPS
 } HeadwayDispatchDropReason;
 
@@ -73,7 +76,9 @@ typedef enum
   HEADWAY_VERDICT_LABEL_CONTINUE,
   HEADWAY_VERDICT_LABEL_FINAL,
   HEADWAY_VERDICT_LABEL_DENY,
-  HEADWAY_VERDICT_LABEL_ERROR, /* none came */
+  HEADWAY_VERDICT_LABEL_SKIP,  /* it does not do this */
+  HEADWAY_VERDICT_LABEL_ERROR, /* no answer, or one that says nothing */
+  HEADWAY_VERDICT_LABEL_TIMEOUT,
   HEADWAY_N_VERDICT_LABELS
 } HeadwayVerdictLabel;
 
@@ -127,10 +132,14 @@ typedef enum
   /* Handlers */
   HEADWAY_METRIC_DISPATCH_DROPS = HEADWAY_METRIC_ROUTE_BYTES + HEADWAY_N_SUBSCRIBERS, /* + HeadwayDispatchDropReason */
   HEADWAY_METRIC_DISPATCH_DEGRADED = HEADWAY_METRIC_DISPATCH_DROPS + HEADWAY_N_DISPATCH_DROPS,
-  HEADWAY_METRIC_VERDICTS, /* + HeadwayVerdictLabel */
+  HEADWAY_METRIC_VERDICTS,                                                                         /* headway_metric_verdicts() */
+  HEADWAY_METRIC_HANDLERS = HEADWAY_METRIC_VERDICTS + HEADWAY_N_PHASES * HEADWAY_N_VERDICT_LABELS, /* + HeadwayPhase */
+  HEADWAY_METRIC_HANDLER_CALLS = HEADWAY_METRIC_HANDLERS + HEADWAY_N_PHASES,
+  HEADWAY_METRIC_HANDLER_QUEUED,
+  HEADWAY_METRIC_UNDECIDED,
 
   /* HTTP */
-  HEADWAY_METRIC_SSE_OPENED = HEADWAY_METRIC_VERDICTS + HEADWAY_N_VERDICT_LABELS,
+  HEADWAY_METRIC_SSE_OPENED,
   HEADWAY_METRIC_SSE_CLOSED, /* + HeadwayStreamCloseReason */
   HEADWAY_METRIC_SSE_FRAMES = HEADWAY_METRIC_SSE_CLOSED + HEADWAY_N_SSE_CLOSES,
   HEADWAY_METRIC_SSE_WRITES,
@@ -170,6 +179,12 @@ static inline guint
 headway_metric_route_starved (HeadwaySubscriberClass subscriber, HeadwayPrincipalClass principal)
 {
   return HEADWAY_METRIC_ROUTE_STARVED + (guint) subscriber * HEADWAY_N_PRINCIPAL_CLASSES + (guint) principal;
+}
+
+static inline guint
+headway_metric_verdicts (HeadwayPhase phase, HeadwayVerdictLabel verdict)
+{
+  return HEADWAY_METRIC_VERDICTS + (guint) phase * HEADWAY_N_VERDICT_LABELS + (guint) verdict;
 }
 
 /* --- Values ---------------------------------------------------------------------------------- */

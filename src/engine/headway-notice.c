@@ -3,6 +3,8 @@
 
 #include "engine/headway-notice.h"
 
+#include "engine/headway-error.h"
+
 #include <string.h>
 
 static const char *const resync_reasons[] = {
@@ -184,4 +186,30 @@ headway_notice_snapshot (const char *bus_name,
     }
   g_string_append_c (data, '}');
   return headway_event_new_synthetic ("session_snapshot", data->str, data->len, system, now);
+}
+
+char *
+headway_notice_copy_snapshot (const char *text, gsize length, guint64 max_bytes, HeadwayJson *json, GError **error)
+{
+  HeadwayJson checked;
+  char *copy;
+
+  if (length > max_bytes)
+    {
+      headway_set_error_with_limit (error, HEADWAY_ERROR_TOO_LARGE, (gint64) max_bytes,
+                                    "the snapshot has %" G_GSIZE_FORMAT " bytes, at most %" G_GUINT64_FORMAT " are allowed",
+                                    length, max_bytes);
+      return NULL;
+    }
+  if (!headway_json_validate (text, length, HEADWAY_JSON_DEPTH_MAX, &checked, error))
+    return NULL;
+  if (checked.type != HEADWAY_JSON_OBJECT)
+    {
+      g_set_error_literal (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_DATA, "the snapshot is no JSON object");
+      return NULL;
+    }
+  copy = g_malloc (checked.length);
+  headway_json_copy_line (copy, checked.text, checked.length);
+  *json = (HeadwayJson){ copy, checked.length, HEADWAY_JSON_OBJECT };
+  return copy;
 }

@@ -95,6 +95,17 @@ HeadwayEvent *headway_notice_snapshot (const char *bus_name,
                                        HeadwayPrincipal *system,
                                        HeadwayInstant now);
 
+/**
+ * headway_notice_copy_snapshot:
+ * @text: @length bytes from outside
+ * @max_bytes: how many it may have
+ * @json: (out): the object, a slice of what is returned
+ *
+ * Checks what is to overlay the defaults. Returns: (transfer full) (nullable): NULL with INVALID_DATA if it is no JSON
+ *   object, TOO_LARGE.
+ */
+char *headway_notice_copy_snapshot (const char *text, gsize length, guint64 max_bytes, HeadwayJson *json, GError **error);
+
 /* Longest envelope that headway_notice_to_event() makes, for callers that reserve room. */
 #define HEADWAY_NOTICE_SIZE_MAX 512
 

@@ -50,6 +50,14 @@ typedef enum
   HEADWAY_STATE_ENDED,
 } HeadwayState;
 
+/* When a handler is called (routing.md 3.7). */
+typedef enum
+{
+  HEADWAY_PHASE_POST, /* after the event is out; what it says touches later steps only */
+  HEADWAY_PHASE_PRE,  /* before the event has an id; it may change or deny it */
+  HEADWAY_N_PHASES
+} HeadwayPhase;
+
 /**
  * HeadwayInstant:
  * @monotonic_us: microseconds of the monotonic clock; the engine measures with it

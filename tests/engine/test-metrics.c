@@ -147,7 +147,9 @@ test_each_index_has_its_labels (void)
   CHECK (headway_metric_route_starved (HEADWAY_SUBSCRIBER_OTHER, HEADWAY_PRINCIPAL_USER), "headway_route_starved_total", "other,user");
   CHECK (headway_metric_route_drops (HEADWAY_SUBSCRIBER_SSE, HEADWAY_PRINCIPAL_AGENT, HEADWAY_DROP_BUCKET_CAP),
          "headway_route_drops_total", "sse,agent,bucket_cap");
-  CHECK (HEADWAY_METRIC_VERDICTS + HEADWAY_VERDICT_LABEL_DENY, "headway_verdicts_total", "deny");
+  CHECK (headway_metric_verdicts (HEADWAY_PHASE_PRE, HEADWAY_VERDICT_LABEL_DENY), "headway_verdicts_total", "pre,deny");
+  CHECK (HEADWAY_METRIC_DISPATCH_DROPS + HEADWAY_DISPATCH_DROP_BUDGET, "headway_dispatch_drops_total", "budget");
+  CHECK (HEADWAY_METRIC_HANDLERS + HEADWAY_PHASE_PRE, "headway_handlers", "pre");
   CHECK (HEADWAY_METRIC_SSE_CLOSED + 7, "headway_sse_closed_total", "drain_timeout");
   CHECK (HEADWAY_METRIC_QUEUED_BYTES + HEADWAY_MODE_ROUTED, "headway_queued_bytes", "routed");
   CHECK (HEADWAY_METRIC_RING_BYTES, "headway_ring_bytes", "");

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "engine/headway-handler-set.h"
+
+G_BEGIN_DECLS
+
+/* Publishes of one principal on one bus that wait for handlers of phase `pre`, and their cost. One that costs more
+ * may wait alone. */
+#define HEADWAY_DECISIONS_MAX       64
+#define HEADWAY_DECISIONS_BYTES_MAX HEADWAY_BATCH_BYTES_MAX
+/* The same of one user on all buses, so that many principals are no way around. */
+#define HEADWAY_UID_DECISIONS_MAX       4096
+#define HEADWAY_UID_DECISIONS_BYTES_MAX (4 * HEADWAY_BATCH_BYTES_MAX)
+
+/**
+ * HeadwayDecision:
+ *
+ * A publish that waits for handlers of phase `pre` (routing.md 3.7, decisions.md 35): all of its events are decided, then
+ * all or none are published. It stands in a line for each principal it has events of. In a line one event is decided at a
+ * time, in order, and a publish goes on when it is the first in all of its lines: so the events of one principal keep
+ * their order, those that no handler matches too, and different principals do not wait for each other.
+ *
+ * While a connection has a `pre` call in flight, what it publishes stands in lines of its own, and passes its own
+ * handlers: the event being decided waits for that connection, and so must not be waited for.
+ */
+typedef struct _HeadwayDecision HeadwayDecision;
+
+/* Whether a publish to the bus of @set may have to wait. */
+gboolean headway_decision_may_wait (const HeadwayHandlerSet *set);
+
+/**
+ * headway_decision_submit:
+ * @batch: (transfer full)
+ *
+ * headway_bus_publish(), at once where nothing is to be decided. Errors, through the batch: DENIED (the message is
+ * the reason; of several events the details name the index), UNAVAILABLE (too much waits already), CLOSED.
+ */
+void headway_decision_submit (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, HeadwayInstant now);
+
+/* All that waits fails with CLOSED. */
+void headway_decision_close_bus (HeadwayHandlerSet *set, HeadwayInstant now);
+
+/* For headway_dispatcher_settle(): tells publishers whose publish has failed. */
+void headway_decision_tell_settled (HeadwayDispatcher *dispatcher, HeadwayInstant now);
+/* Likewise: publishes what is decided, while @budget, in events, lasts. */
+void headway_decision_publish (HeadwayDispatcher *dispatcher, guint *budget, HeadwayInstant now);
+
+/* For HeadwayHandlerSet. Returns: (transfer full). */
+GHashTable *headway_decision_lines_new (void);
+/* For the dispatcher. Returns: (transfer full). */
+GHashTable *headway_decision_accounts_new (void);
+
+G_END_DECLS
