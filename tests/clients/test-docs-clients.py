@@ -65,7 +65,7 @@ READERS = {
     'node-receive': (as_node, True),
     'node-signals': (as_node, True),
 }
-PUBLISHERS = ('gdbus-publish', 'busctl-publish', 'python-publish', 'gjs-publish', 'node-publish')
+PUBLISHERS = ('gdbus-publish', 'busctl-publish', 'python-publish', 'gjs-publish', 'node-publish', 'python-publisher')
 
 
 class ClientCase(harness.Case):
@@ -137,6 +137,14 @@ class Publishers(ClientCase):
 
     def test_python_publish(self):
         self.judge_library('python-publish')
+
+    def test_python_publisher(self):
+        """Of a thousand lines one is refused; the others are more than a second's worth, and none is lost."""
+        _, lines, events = self.publish('python-publisher', 'principal-events-per-second=700\n')
+        self.assertEqual(lines, ['line 501 topic "weather..wind" has an empty segment', '999 published'])
+        self.assertEqual([(event[0], event[1], event[3], json.loads(event[5]), event[6]) for event in events],
+                         [(number, 'weather.wind', USER, {'knots': knots}, {'client': 'importer'})
+                          for number, knots in enumerate((knots for knots in range(1000) if knots != 500), 1)])
 
     def test_gjs_publish(self):
         self.judge_library('gjs-publish')
