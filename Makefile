@@ -17,9 +17,8 @@ check:
 check-long:
 	@scripts/check.sh --long
 
-bench: build
-	@scripts/install-packages.sh bench
-	@meson test -C build --suite bench --verbose
+bench:
+	@scripts/bench.sh
 
 format:
 	@scripts/format.sh
