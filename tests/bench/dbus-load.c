@@ -65,7 +65,8 @@ typedef struct
   LoadMeter meter;
   gboolean is_bare;
   char *bus_path; /* of the bus in Headway */
-  sd_bus *bus;    /* publishes; is the handler */
+  sd_bus *bus;    /* publishes */
+  Reader handler; /* its connection */
   int epoll_fd;
   Reader *readers;
   int publisher; /* -1: by calls */
@@ -435,16 +436,20 @@ static void
 become_handler (DBusLoad *self)
 {
   g_auto (sd_bus_error) error = SD_BUS_ERROR_NULL;
+  sd_bus *bus = connect_bus (self);
 
-  check (sd_bus_add_object_vtable (self->bus, NULL, HANDLER_PATH, HEADWAY ".Handler", handler_vtable, self), "handler", NULL);
+  self->handler.bus = bus;
+  self->handler.fd = -1;
+  watch (self, sd_bus_get_fd (bus), &self->handler);
+  check (sd_bus_add_object_vtable (bus, NULL, HANDLER_PATH, HEADWAY ".Handler", handler_vtable, self), "handler", NULL);
   if (self->is_bare)
     {
-      check (sd_bus_call_method (self->bus, BARE, BARE_PATH, BARE, "Drive", &error, NULL, "ouu", HANDLER_PATH, (guint32) self->n_principals,
+      check (sd_bus_call_method (bus, BARE, BARE_PATH, BARE, "Drive", &error, NULL, "ouu", HANDLER_PATH, (guint32) self->n_principals,
                                  (guint32) self->bytes),
              "Drive", &error);
       return;
     }
-  check (sd_bus_call_method (self->bus, HEADWAY, self->bus_path, HEADWAY ".Bus", "RegisterHandler", &error, NULL, "asoa{sv}", 1, "t",
+  check (sd_bus_call_method (bus, HEADWAY, self->bus_path, HEADWAY ".Bus", "RegisterHandler", &error, NULL, "asoa{sv}", 1, "t",
                              HANDLER_PATH, 0),
          "RegisterHandler", &error);
   g_free (self->publish);
