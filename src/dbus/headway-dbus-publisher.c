@@ -31,15 +31,18 @@ typedef struct
   const char *principal;
   const char *client;
   const char *on_limit;
+  const char *on_error;
 } OpenOptions;
 
 static const char *const on_limit_words[] = { "wait", "refuse", NULL };
+static const char *const on_error_words[] = { "continue", "stop", NULL };
 
 static const HeadwayOptionSpec specs[] = {
   /* The engine knows what a principal is by an error of its own. */
   { "principal", HEADWAY_OPTION_STRING, G_STRUCT_OFFSET (OpenOptions, principal), 0, G_MAXUINT32 },
   { "client", HEADWAY_OPTION_STRING, G_STRUCT_OFFSET (OpenOptions, client), 1, HEADWAY_CLIENT_MAX, "A-Z a-z 0-9 . _ : -" },
   { "on-limit", HEADWAY_OPTION_STRING, G_STRUCT_OFFSET (OpenOptions, on_limit), 0, 0, NULL, on_limit_words },
+  { "on-error", HEADWAY_OPTION_STRING, G_STRUCT_OFFSET (OpenOptions, on_error), 0, 0, NULL, on_error_words },
   { NULL },
 };
 
@@ -158,7 +161,7 @@ headway_dbus_publisher_open (HeadwayDBusContext *context,
                              GVariant *options)
 {
   HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
-  OpenOptions values = { .on_limit = on_limit_words[0] };
+  OpenOptions values = { .on_limit = on_limit_words[0], .on_error = on_error_words[0] };
   g_autoptr (HeadwayPrincipal) principal = NULL;
   HeadwayPublisherOptions wanted = { .table = context->table, .bus = bus, .caller = &peer->caller };
   g_autoptr (GUnixFDList) list = NULL;
@@ -173,6 +176,7 @@ headway_dbus_publisher_open (HeadwayDBusContext *context,
     }
   wanted.principal = principal;
   wanted.client = values.client;
+  wanted.stops = strcmp (values.on_error, "stop") == 0;
   wanted.refuses = strcmp (values.on_limit, "refuse") == 0;
   if (!open_publisher (context, bus, peer, &wanted, &fd, &error))
     {

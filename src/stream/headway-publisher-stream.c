@@ -35,6 +35,7 @@ struct _HeadwayPublisherStream
   HeadwayPrincipal *principal; /* owned, nullable */
   char *client;                /* owned, nullable */
   gboolean refuses;
+  gboolean stops;
   HeadwayPublisherClosed closed;
   gpointer user_data;
 
@@ -138,6 +139,14 @@ wake (HeadwayPublisherStream *self)
     g_source_set_ready_time (self->source, 0);
 }
 
+/* Nothing is taken behind a line that is refused, if that is wanted. What has been, is published. */
+static void
+heed_refusal (HeadwayPublisherStream *self)
+{
+  self->is_input_over = self->is_input_over || self->stops;
+  self->is_exhausted = self->is_exhausted || self->stops;
+}
+
 static void
 answer_line (HeadwayPublisherStream *self, const HeadwayPublisherFlight *flight, const HeadwayPublisherLine *line)
 {
@@ -149,6 +158,7 @@ answer_line (HeadwayPublisherStream *self, const HeadwayPublisherFlight *flight,
 
       headway_bus_table_add_refusal (self->table, self->bus_name, caller->uid, caller->principal, line->error,
                                      headway_clock_now ());
+      heed_refusal (self);
       self->is_over = flight->is_last || g_error_matches (line->error, HEADWAY_ERROR, HEADWAY_ERROR_CLOSED);
     }
   if (!self->is_deaf)
@@ -318,7 +328,7 @@ fits_batch (HeadwayPublisherStream *self, const HeadwayBatch *batch, const Headw
                                        headway_batch_get_count (batch) + 1);
 }
 
-/* FALSE: @flight is to go first; the line is given back. @batch: (inout). */
+/* FALSE: @flight is to go first, if need be without the line, which is given back. @batch: (inout). */
 static gboolean
 add_line (HeadwayPublisherStream *self,
           HeadwayPublisherFlight *flight,
@@ -333,7 +343,8 @@ add_line (HeadwayPublisherStream *self,
   if (event == NULL)
     {
       headway_publisher_flight_add (flight, self->input.line, error);
-      return TRUE;
+      heed_refusal (self);
+      return !self->stops;
     }
   if (*batch != NULL && !fits_batch (self, *batch, event))
     {
@@ -348,13 +359,16 @@ add_line (HeadwayPublisherStream *self,
   return headway_batch_get_cost (*batch) < BATCH_BYTES;
 }
 
-static void
+/* Likewise. */
+static gboolean
 add_long_line (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, gsize max)
 {
   GError *error = NULL;
 
   headway_line_buffer_set_too_long (&error, max);
   headway_publisher_flight_add (flight, self->input.line, error);
+  heed_refusal (self);
+  return !self->stops;
 }
 
 /* The next line is the last one that is answered. */
@@ -394,7 +408,7 @@ fill_flight (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, Headw
           break;
         }
       if (kind == HEADWAY_LINE_TOO_LONG)
-        add_long_line (self, flight, max);
+        has_room = add_long_line (self, flight, max);
       else
         has_room = add_line (self, flight, text, length, now, batch);
     }
@@ -473,11 +487,11 @@ read_input (HeadwayPublisherStream *self)
 static gboolean
 step (HeadwayPublisherStream *self)
 {
-  if (self->is_over || self->is_exhausted)
+  if (self->is_over)
     return FALSE;
   if (self->held != NULL)
     return retry_held (self);
-  if (!has_window (self))
+  if (self->is_exhausted || !has_window (self))
     return FALSE;
   if (take_flight (self))
     return TRUE;
@@ -579,6 +593,7 @@ headway_publisher_stream_new (int fd, const HeadwayPublisherOptions *options, He
   self->principal = options->principal != NULL ? headway_principal_ref (options->principal) : NULL;
   self->client = g_strdup (options->client);
   self->refuses = options->refuses;
+  self->stops = options->stops;
   self->maker = (HeadwayEventMaker){
     .caller = options->caller,
     .principals = headway_bus_table_get_principals (options->table),

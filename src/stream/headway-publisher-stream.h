@@ -24,6 +24,7 @@ typedef void (*HeadwayPublisherClosed) (HeadwayPublisherStream *stream, gpointer
  * @principal: (nullable): of lines that name none; referenced. NULL: the caller's own
  * @client: (nullable): `originatorClientId` of lines without one; copied
  * @refuses: a line over the rates is refused; else its stream waits until they allow it
+ * @stops: the first line that is refused is the last one that is taken
  */
 typedef struct
 {
@@ -33,6 +34,7 @@ typedef struct
   HeadwayPrincipal *principal;
   const char *client;
   gboolean refuses;
+  gboolean stops;
 } HeadwayPublisherOptions;
 
 /**
@@ -40,7 +42,8 @@ typedef struct
  *
  * Our end of a stream socket on which lines of NDJSON are published, one event each, and answered by one
  * line each, in their order (dbus-api.md, OpenPublisher; http-api.md). A line that is refused is answered
- * with its error, and the next one is taken; blank lines have a number but no answer.
+ * with its error, and the next one is taken, or with @stops none, and the stream closes behind the last
+ * answer; blank lines have a number but no answer.
  *
  * Back-pressure is that nothing is read: while the rates say wait, while HEADWAY_PUBLISHER_WINDOW is under
  * way, and while the client leaves too many answers unread. In a turn of the main loop it takes as many

@@ -230,8 +230,9 @@ def a_line_without_end_is_skipped(server, name):
 def open_checks_its_arguments(server, name):
     bus = server.client().bus(name)
     expect('InvalidOption', Publisher, bus, 'sse', says=['"sse"', 'ndjson'])
-    expect('InvalidOption', Publisher, bus, bogus='x', says=['"bogus"', 'principal, client, on-limit'])
+    expect('InvalidOption', Publisher, bus, bogus='x', says=['"bogus"', 'principal, client, on-limit, on-error'])
     expect('InvalidOption', Publisher, bus, on_limit='drop', says=['on-limit', '"drop"', 'wait, refuse'])
+    expect('InvalidOption', Publisher, bus, on_error='die', says=['on-error', '"die"', 'continue, stop'])
     expect('InvalidOption', Publisher, bus, client='a/b', says='client')
     expect('InvalidOption', Publisher, bus, client='', says='client')
     expect('InvalidOption', Publisher, bus, client=GLib.Variant('u', 1), says='client')
@@ -239,6 +240,43 @@ def open_checks_its_arguments(server, name):
     # None of them is left behind.
     for publisher in [Publisher(bus) for _ in range(64)]:
         publisher.close()
+
+
+@suite.test
+def a_refused_line_can_end_it(server, name):
+    bus = server.client().bus(name)
+    for bad, code in ((event('a..b'), 'invalid_topic'), (b'{"topic":"a","data":1,}\n', 'invalid_json'), (b'x' * LINE_MAX + b'y\n', 'too_large')):
+        before = len(published(bus))
+        publisher = Publisher(bus, on_error='stop')
+        publisher.send(event(), event())
+        same(publisher.answers(2), ok(before + 1, 2))
+        try:
+            publisher.send(event(), bad, *[event()] * 1000)
+        except OSError:
+            pass  # it has closed already
+        same(publisher.answer(), {'id': before + 3})
+        answer = publisher.answer()
+        same((answer['code'], answer['line']), (code, 4))
+        same(publisher.answer(), None)
+        same(len(published(bus)), before + 3)
+
+
+@suite.test
+def a_line_over_the_rates_ends_it_too(server, name):
+    """Once the lines before it, which wait for the rates, are published."""
+    rates(server, bytes_per_second=2000)
+    bus = server.client().bus(name)
+    publisher = Publisher(bus, on_error='stop')
+    publisher.send(event(data='x' * 1500), event(data='y' * 1000), event('a..b'), event())
+    same(publisher.answers(2), ok(1, 2))
+    same(publisher.answer()['line'], 3)
+    same(publisher.answer(), None)
+    publisher = Publisher(bus, on_error='stop')
+    publisher.send(event(data='x' * 5000), event())
+    same(publisher.answer()['code'], 'quota_exceeded')
+    same(publisher.answer(), None)
+    same(len(published(bus)), 2)
+    rates(server)
 
 
 @suite.test
