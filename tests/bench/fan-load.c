@@ -407,6 +407,8 @@ print_result (FanLoad *self, gint64 resident_first, gint64 resident_idle)
 
   if (self->n_readers == 0 && self->dialect.protocol == FAN_EVENT_LINES)
     published = self->published - self->begin_published;
+  if (published + delivered == 0)
+    load_fail (2, "nothing came through while it was measured");
   load_meter_append_json (&self->meter, text, self->n_readers > 0 ? delivered : published);
   g_string_append_printf (text, "\"events_per_s\":%.1f,\"deliveries_per_s\":%.1f,", (double) published / seconds,
                           (double) delivered / seconds);

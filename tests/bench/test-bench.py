@@ -63,7 +63,7 @@ def medians(_build):
 
 def rows_and_documents(build):
     """Runs real servers and generators, then writes the document from what they said."""
-    wanted = ('publish-http', 'stalled', 'dbus-publisher-100')
+    wanted = ('publish-http', 'stalled', 'dbus-publisher-100', 'dbus-handler-1')
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([sys.executable, os.path.join(HERE, 'bench.py'), f'--build={build}', '--keep-dirty', f'--output={folder}', '--seconds=0.05',
                                '--repetitions=1', '--rows=' + ','.join(wanted)], capture_output=True, text=True, timeout=100, check=False)
