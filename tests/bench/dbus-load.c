@@ -520,12 +520,13 @@ run (DBusLoad *self)
       if (now_ns - progress_ns > STALL_NS)
         load_fail (2, "stalled: %" G_GUINT64_FORMAT " published, %" G_GUINT64_FORMAT " completed", self->published, self->completed);
 
-      if (!self->is_bare || self->n_principals == 0)
-        publish_some (self);
       process (self->bus);
       /* What came while it waited for an answer is in its queue, where epoll does not see it. */
       if (self->handler.bus != NULL)
         process (self->handler.bus);
+      /* Behind them: answers make room, and with nothing under way nothing would wake it. */
+      if (!self->is_bare || self->n_principals == 0)
+        publish_some (self);
       wait_for_events (self);
     }
   load_meter_end (&self->meter);
