@@ -65,7 +65,7 @@ READERS = {
     'node-receive': (as_node, True),
     'node-signals': (as_node, True),
 }
-PUBLISHERS = ('gdbus-publish', 'busctl-publish', 'python-publish', 'gjs-publish', 'node-publish', 'python-publisher')
+PUBLISHERS = ('gdbus-publish', 'busctl-publish', 'python-publish', 'gjs-publish', 'node-publish', 'python-publisher', 'gjs-publisher')
 
 
 class ClientCase(harness.Case):
@@ -138,13 +138,19 @@ class Publishers(ClientCase):
     def test_python_publish(self):
         self.judge_library('python-publish')
 
-    def test_python_publisher(self):
+    def judge_lines(self, name):
         """Of a thousand lines one is refused; the others are more than a second's worth, and none is lost."""
-        _, lines, events = self.publish('python-publisher', 'principal-events-per-second=700\n')
+        _, lines, events = self.publish(name, 'principal-events-per-second=700\n')
         self.assertEqual(lines, ['line 501 topic "weather..wind" has an empty segment', '999 published'])
         self.assertEqual([(event[0], event[1], event[3], json.loads(event[5]), event[6]) for event in events],
                          [(number, 'weather.wind', USER, {'knots': knots}, {'client': 'importer'})
                           for number, knots in enumerate((knots for knots in range(1000) if knots != 500), 1)])
+
+    def test_python_publisher(self):
+        self.judge_lines('python-publisher')
+
+    def test_gjs_publisher(self):
+        self.judge_lines('gjs-publisher')
 
     def test_gjs_publish(self):
         self.judge_library('gjs-publish')
