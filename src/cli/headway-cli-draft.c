@@ -178,13 +178,38 @@ headway_cli_draft_new_from_json (const char *text,
 }
 
 /**
+ * headway_cli_draft_check_data:
+ * @text: (array length=length): what should be JSON
+ * @length: bytes of @text
+ * @error: return location
+ *
+ * Checks that @text is UTF-8 and one value, so that it cannot become something else inside a larger
+ * text; the daemon checks the rest.
+ *
+ * Returns: FALSE with HEADWAY_CLI_ERROR_DATA if it is not
+ */
+gboolean
+headway_cli_draft_check_data (const char *text,
+                              gsize length,
+                              GError **error)
+{
+  gsize position;
+
+  if (!check_utf8 (text, length, error))
+    return FALSE;
+  if (headway_cli_json_is_one_value ((HeadwayCliSlice){ text, length }, &position))
+    return TRUE;
+  g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %s"), HEADWAY_CLI_NUMBER (position));
+  return FALSE;
+}
+
+/**
  * headway_cli_draft_new_for_data:
  * @text: (array length=length): what should be JSON
  * @length: bytes of @text
  * @error: return location
  *
- * Makes a draft of data alone. Only that it is one value is checked here, so that it cannot
- * become something else inside a larger text; the daemon checks the rest.
+ * Makes a draft of data alone, as far as headway_cli_draft_check_data() likes it.
  *
  * Returns: (transfer full): a draft, or NULL with HEADWAY_CLI_ERROR_DATA
  */
@@ -194,15 +219,9 @@ headway_cli_draft_new_for_data (const char *text,
                                 GError **error)
 {
   HeadwayCliDraft *draft;
-  gsize position;
 
-  if (!check_utf8 (text, length, error))
+  if (!headway_cli_draft_check_data (text, length, error))
     return NULL;
-  if (!headway_cli_json_is_one_value ((HeadwayCliSlice){ text, length }, &position))
-    {
-      g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_DATA, _ ("no JSON at byte %s"), HEADWAY_CLI_NUMBER (position));
-      return NULL;
-    }
   draft = g_new0 (HeadwayCliDraft, 1);
   draft->data = g_strndup (text, length);
   return draft;

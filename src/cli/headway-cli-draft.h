@@ -29,6 +29,9 @@ typedef struct
 HeadwayCliDraft *headway_cli_draft_new_from_json (const char *text,
                                                   gsize length,
                                                   GError **error);
+gboolean headway_cli_draft_check_data (const char *text,
+                                       gsize length,
+                                       GError **error);
 HeadwayCliDraft *headway_cli_draft_new_for_data (const char *text,
                                                  gsize length,
                                                  GError **error);

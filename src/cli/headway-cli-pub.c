@@ -3,13 +3,16 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-line-publisher.h"
+#include "cli/headway-cli-line-stream.h"
 
 #include <errno.h>
 #include <glib/gi18n.h>
 #include <string.h>
 #include <unistd.h>
 
-#define INPUT_BYTES_MAX (16 * 1024 * 1024)
+#define INPUT_BYTES_MAX   (16 * 1024 * 1024)
+#define RETRY_SECONDS     30
+#define RETRY_SECONDS_MAX 86400
 
 typedef struct
 {
@@ -19,6 +22,8 @@ typedef struct
   gboolean lines;
   gboolean json_lines;
   gboolean ndjson;
+  char *retry_text; /* owned, nullable */
+  guint64 retry_s;
 } PubOptions;
 
 static void
@@ -26,10 +31,27 @@ options_clear (PubOptions *options)
 {
   headway_cli_draft_clear (&options->defaults);
   g_strfreev (options->words);
+  g_free (options->retry_text);
 }
 
 static gboolean
-check_options (PubOptions *options,
+check_retry (HeadwayCli *cli,
+             PubOptions *options,
+             gboolean by_line,
+             GError **error)
+{
+  options->retry_s = RETRY_SECONDS;
+  if (options->retry_text == NULL)
+    return TRUE;
+  if (by_line && cli->http_url == NULL)
+    return headway_cli_parse_uint64 ("retry", options->retry_text, 0, RETRY_SECONDS_MAX, &options->retry_s, error);
+  g_set_error_literal (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--retry goes with --lines, --json-lines or --ndjson, and not with --http"));
+  return FALSE;
+}
+
+static gboolean
+check_options (HeadwayCli *cli,
+               PubOptions *options,
                GError **error)
 {
   guint n_words = g_strv_length (options->words);
@@ -43,7 +65,7 @@ check_options (PubOptions *options,
   else if (n_words < 2 && !options->ndjson)
     g_set_error_literal (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("TOPIC is missing"));
   else
-    return TRUE;
+    return check_retry (cli, options, by_line, error);
   return FALSE;
 }
 
@@ -68,13 +90,14 @@ parse (HeadwayCli *cli,
     { "lines", 0, 0, G_OPTION_ARG_NONE, &options->lines, N_ ("Each line of standard input is an event, its data a string"), NULL },
     { "json-lines", 0, 0, G_OPTION_ARG_NONE, &options->json_lines, N_ ("Each line of standard input is the JSON data of an event"), NULL },
     { "ndjson", 0, 0, G_OPTION_ARG_NONE, &options->ndjson, N_ ("Each line of standard input is an event as over HTTP"), NULL },
+    { "retry", 0, 0, G_OPTION_ARG_STRING, &options->retry_text, N_ ("With lines: how long to wait for a daemon that has gone (default: 30)"), N_ ("SECONDS") },
     { NULL }
   };
   g_autoptr (GError) error = NULL;
 
   if (!headway_cli_parse (cli, &syntax, entries, argv, &options->words))
     return FALSE;
-  if (!check_options (options, &error))
+  if (!check_options (cli, options, &error))
     {
       headway_cli_fail (error);
       return FALSE;
@@ -187,6 +210,8 @@ publish_lines (HeadwayCli *cli,
     kind = HEADWAY_CLI_LINES_DATA;
   else if (options->ndjson)
     kind = HEADWAY_CLI_LINES_EVENT;
+  if (cli->http_url == NULL)
+    return headway_cli_line_stream_run (cli, options->words[0], &options->defaults, kind, (guint) options->retry_s, STDIN_FILENO);
   publisher = headway_cli_publisher_new (cli, options->words[0], &options->defaults, &error);
   if (publisher == NULL)
     return headway_cli_fail (error);

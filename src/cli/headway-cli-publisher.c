@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Publishes over D-Bus or over HTTP; the caller sees no difference. Many events go as one
- * PublishMany, or as one JSON array: all or nothing, so that a refusal leaves no doubt about
- * what is published and what is not.
+/* Publishes one event over D-Bus or over HTTP; the caller sees no difference. Over HTTP many events
+ * go as one JSON array: all or nothing, so that a refusal leaves no doubt about what is published
+ * and what is not. Over D-Bus many go another way, see headway-cli-line-stream.c.
  */
 #include "config.h"
 
@@ -215,25 +215,6 @@ return_id (GTask *task,
 }
 
 static void
-on_called (GObject *source,
-           GAsyncResult *result,
-           gpointer user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GVariant) reply = g_dbus_connection_call_finish (G_DBUS_CONNECTION (source), result, &error);
-  guint64 first_id;
-
-  if (reply == NULL)
-    {
-      g_task_return_error (task, headway_cli_error_from_dbus (error, NULL));
-      return;
-    }
-  g_variant_get_child (reply, 0, "t", &first_id);
-  return_id (task, first_id);
-}
-
-static void
 on_answered (GObject *source,
              GAsyncResult *result,
              gpointer user_data)
@@ -251,29 +232,9 @@ on_answered (GObject *source,
     return_id (task, first_id);
 }
 
-static void
-send_http (HeadwayCliPublisher *self,
-           HeadwayCliDraft *const *drafts,
-           guint n_drafts,
-           GTask *task)
-{
-  g_autoptr (GBytes) body = bytes_of_json (self, drafts, n_drafts);
-  g_autoptr (GError) error = NULL;
-  SoupMessage *message = headway_cli_http_create_message (self->http, "POST", self->route, body, &error);
-
-  if (message == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      g_object_unref (task);
-      return;
-    }
-  g_task_set_task_data (task, message, g_object_unref);
-  soup_session_send_and_read_async (headway_cli_http_get_session (self->http), message, G_PRIORITY_DEFAULT, NULL, on_answered, task);
-}
-
 /**
  * headway_cli_publisher_publish_many_async:
- * @self: a publisher
+ * @self: a publisher over HTTP
  * @drafts: (array length=n_drafts): events, which are needed only during the call
  * @n_drafts: how many, 1 … 4096
  * @callback: called when the daemon has answered
@@ -288,21 +249,23 @@ headway_cli_publisher_publish_many_async (HeadwayCliPublisher *self,
                                           GAsyncReadyCallback callback,
                                           gpointer user_data)
 {
-  GTask *task = g_task_new (self, NULL, callback, user_data);
-  GVariantBuilder events;
+  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+  g_autoptr (GBytes) body = NULL;
+  g_autoptr (GError) error = NULL;
+  SoupMessage *message;
+
+  g_return_if_fail (self->http != NULL);
 
   g_task_set_source_tag (task, headway_cli_publisher_publish_many_async);
-  if (self->http != NULL)
+  body = bytes_of_json (self, drafts, n_drafts);
+  message = headway_cli_http_create_message (self->http, "POST", self->route, body, &error);
+  if (message == NULL)
     {
-      send_http (self, drafts, n_drafts, task);
+      g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  g_variant_builder_init (&events, G_VARIANT_TYPE ("a(ssa{sv})"));
-  for (guint i = 0; i < n_drafts; i++)
-    g_variant_builder_add_value (&events, headway_cli_draft_to_variant (drafts[i], self->defaults));
-  g_dbus_connection_call (self->connection, HEADWAY_CLI_DBUS_NAME, self->bus_path, HEADWAY_CLI_BUS_INTERFACE, "PublishMany",
-                          g_variant_new ("(a(ssa{sv})a{sv})", &events, NULL), G_VARIANT_TYPE ("(tua{sv})"),
-                          G_DBUS_CALL_FLAGS_NO_AUTO_START, HEADWAY_CLI_CALL_TIMEOUT_MS, NULL, on_called, task);
+  g_task_set_task_data (task, message, g_object_unref);
+  soup_session_send_and_read_async (headway_cli_http_get_session (self->http), message, G_PRIORITY_DEFAULT, NULL, on_answered, g_steal_pointer (&task));
 }
 
 /**

@@ -58,6 +58,14 @@ class Arguments(unittest.TestCase):
         for way in ("stream", "signals"):
             self.check(2, "sub", "b", f"--via={way}", says="not supported yet")
 
+    def test_retry(self):
+        self.check(2, "pub", "b", "t", "1", "--retry=1", says="--retry goes with --lines")
+        self.check(2, "--http=unix:/x", "pub", "b", "t", "--lines", "--retry=1", says="not with --http")
+        for seconds in ("-1", "86401", "x", ""):
+            self.check(2, "pub", "b", "t", "--lines", f"--retry={seconds}", says="no number from 0 to 86400")
+        for seconds in ("0", "86400"):
+            self.check(1, "pub", "b", "t", "--lines", f"--retry={seconds}", says="message bus")
+
     def test_data_must_be_json(self):
         self.check(2, "pub", "b", "t", "hello world", says="--string")
         self.check(2, "pub", "b", "t", "hello world", says="byte 6")

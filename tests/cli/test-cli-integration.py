@@ -1,10 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every command of `headway` against a real headwayd on a private message bus.
-
-Each test has a message bus, a state directory and a daemon of its own. Environment:
-HEADWAY, HEADWAYD: the programs. HEADWAY_TEST_VERBOSE: pass the daemon's output through.
-"""
+"""The commands of `headway` that end by themselves, and `headway top`, against a real headwayd."""
 
 import fcntl
 import importlib.util
@@ -13,160 +9,20 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
-import threading
 import time
-import unittest
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
+from cli_case import HEADWAY, PATIENCE, Case  # noqa: E402
 
-HEADWAY = os.environ["HEADWAY"]
-HEADWAYD = os.environ["HEADWAYD"]
 spec = importlib.util.spec_from_file_location("prometheus", os.path.join(os.path.dirname(__file__), "../wire/check-prometheus.py"))
 prometheus = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(prometheus)
-PATIENCE = 20  # seconds until something that must happen counts as missing
-
-
-class Program:
-    """A running program whose lines are read as they come."""
-
-    def __init__(self, command, env):
-        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.out = []
-        self.err = []
-        self.changed = threading.Condition()
-        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
-            threading.Thread(target=self.collect, args=(stream, lines), daemon=True).start()
-
-    def collect(self, stream, lines):
-        for line in stream:
-            with self.changed:
-                lines.append(line.rstrip("\n"))
-                self.changed.notify_all()
-
-    def wait_until(self, condition, what):
-        with self.changed:
-            if not self.changed.wait_for(condition, PATIENCE):
-                raise AssertionError(f"{what} did not come; out {shorten(self.out)}, err {shorten(self.err)}")
-
-    def wait_lines(self, count):
-        self.wait_until(lambda: len(self.out) >= count, f"line {count}")
-        return self.out[:count]
-
-    def wait_error(self, pattern, count=1):
-        self.wait_until(lambda: sum(1 for line in self.err if re.search(pattern, line)) >= count, f"/{pattern}/")
-
-    def wait_exit(self):
-        return self.process.wait(PATIENCE)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            try:
-                stream.close()
-            except OSError:
-                pass
-
-
-def shorten(lines):
-    return len(lines), [line[:200] for line in lines[-5:]]
-
-
-class Case(unittest.TestCase):
-    http = False
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="headway-cli-")
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.programs = []
-        self.addCleanup(self.stop_programs)
-        self.bus = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(self.stop_bus)
-        self.env = dict(
-            os.environ, DBUS_SESSION_BUS_ADDRESS=self.bus.stdout.readline().strip(), LC_ALL="C.UTF-8",
-            XDG_RUNTIME_DIR=self.folder, XDG_STATE_HOME=self.folder, XDG_CONFIG_HOME=self.folder,
-        )
-        self.env.pop("HEADWAY_TOKEN", None)
-        self.daemon = None
-        self.settings = ""
-        self.start_daemon()
-
-    def stop_bus(self):
-        self.bus.kill()
-        self.bus.wait()
-        self.bus.stdout.close()
-
-    def stop_programs(self):
-        for program in self.programs:
-            program.stop()
-        self.stop_daemon(signal.SIGKILL)
-
-    def start_daemon(self):
-        command = [HEADWAYD, "--state-dir", f"{self.folder}/state", "--runtime-dir", f"{self.folder}/run", "--http-address", "127.0.0.1:0"]
-        if self.settings:
-            with open(f"{self.folder}/headway.conf", "w", encoding="utf-8") as file:
-                file.write("[headway]\n" + self.settings)
-            command += ["--config", f"{self.folder}/headway.conf"]
-        errors = None if os.environ.get("HEADWAY_TEST_VERBOSE") else subprocess.DEVNULL
-        self.daemon = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=errors, text=True)
-        self.ready = json.loads(self.daemon.stdout.readline())
-        self.unix_url = next(uri for uri in self.ready["http"] if uri.startswith("unix:"))
-        self.tcp_url = next(uri for uri in self.ready["http"] if uri.startswith("http:"))
-
-    def stop_daemon(self, number=signal.SIGTERM):
-        if self.daemon is None:
-            return
-        self.daemon.send_signal(number)
-        status = self.daemon.wait(PATIENCE)
-        self.daemon.stdout.close()
-        self.daemon = None
-        if number == signal.SIGTERM:
-            self.assertEqual(status, 0)
-
-    def restart_daemon(self, number=signal.SIGTERM):
-        self.stop_daemon(number)
-        self.start_daemon()
-
-    def command(self, *arguments):
-        return [HEADWAY, *([f"--http={self.unix_url}"] if self.http else []), *arguments]
-
-    def start(self, *arguments):
-        program = Program(self.command(*arguments), self.env)
-        self.programs.append(program)
-        return program
-
-    def run_headway(self, *arguments, status=0, stdin="", plain=False):
-        command = [HEADWAY, *arguments] if plain else self.command(*arguments)
-        if isinstance(stdin, str):
-            stdin = stdin.encode()
-        done = subprocess.run(command, env=self.env, input=stdin, capture_output=True, timeout=60, check=False)
-        if status is not None:
-            self.assertEqual(done.returncode, status, done)
-        return done.stdout.decode(), done.stderr.decode()
-
-    def subscribe(self, *arguments):
-        """A reader that is subscribed for sure when this returns."""
-        before = self.subscribers(arguments[0])
-        program = self.start("sub", *arguments)
-        deadline = time.monotonic() + PATIENCE
-        while self.subscribers(arguments[0]) <= before:
-            self.assertLess(time.monotonic(), deadline, "no subscription")
-            self.assertIsNone(program.process.poll(), program.err)
-        return program
-
-    def subscribers(self, bus):
-        return json.loads(self.run_headway("info", bus, "--json")[0])["subscribers"]
 
 
 class Commands(Case):
@@ -196,66 +52,6 @@ class Commands(Case):
         out = self.run_headway("sub", "demo", "--after=0", "--count=2", "--json")[0]
         self.assertEqual(out.count('"data":' + data + ","), 2)
         self.assertIn('"k":1.50', out)
-
-    def test_filters(self):
-        for number, kind in enumerate(("a", "b", "a"), 1):
-            self.run_headway("pub", "demo", "t", str(number), f"--type={kind}", f"--principal=p{kind}")
-        self.assertEqual(self.ids("demo", "--type=a", "--count=2"), [1, 3])
-        self.assertEqual(self.ids("demo", "--type=b,c", "--count=1"), [2])
-        self.assertEqual(self.ids("demo", "other", "t", "--count=3"), [1, 2, 3])
-        self.assertEqual(self.ids("demo", "--count=1", after=2), [3])
-
-    def ids(self, *arguments, after=0):
-        out = self.run_headway("sub", *arguments, f"--after={after}", "--json")[0]
-        return [event["id"] for event in map(json.loads, out.splitlines()) if "id" in event]
-
-    def test_lines(self):
-        out, err = self.run_headway("pub", "demo", "log", "--lines", stdin=b'one\n\n"\\\r\nbad \xff\nlast')
-        self.assertEqual(out, "1-5 5\n")
-        self.assertIn("1 place was no UTF-8", err)
-        events = self.data("demo", 5)
-        self.assertEqual(events, ["one", "", '"\\\r', "bad \ufffd", "last"])
-        self.assertEqual(self.run_headway("pub", "demo", "log", "--lines", stdin="")[0], "0-0 0\n")
-
-    def data(self, bus, count, *more):
-        out = self.run_headway("sub", bus, "--after=0", f"--count={count}", "--json", *more)[0]
-        return [event["data"] for event in map(json.loads, out.splitlines()) if "id" in event]
-
-    def test_json_lines_stop_at_the_bad_one(self):
-        lines = "".join(f"{number}\n" for number in range(700)) + "{bad}\n" + "1\n" * 2000
-        out, err = self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines, status=2)
-        self.assertEqual(out, "1-700 700\n")
-        self.assertRegex(err, r"line 701: InvalidData: (?!event)")
-        self.assertIn("--lines", err)
-        self.assertEqual(self.data("demo", 700), list(range(700)))
-
-    def test_ndjson(self):
-        lines = '{"data":1,"type":"own"}\n\n{"topic":"x","data":2,"principal":"agent:q","originatorClientId":"c"}\r\n{"data":3,"topic":"y"}'
-        self.assertEqual(self.run_headway("pub", "demo", "--ndjson", stdin=lines)[0], "1-3 3\n")
-        self.assertEqual(self.data("demo", 3), [1, 2, 3])
-        copy = self.run_headway("sub", "demo", "--after=0", "--count=3", "--json")[0]
-        copy = "".join(line + "\n" for line in copy.splitlines() if "id" in json.loads(line))
-        self.assertEqual(self.run_headway("pub", "copy", "--ndjson", stdin=copy)[0], "1-3 3\n")
-        out, err = self.run_headway("pub", "demo", "--ndjson", stdin='{"data":1,"topic":"a"}\n{"data":1}\n', status=2)
-        self.assertEqual(out, "4-4 1\n")
-        self.assertIn("line 2: neither a topic nor a type", err)
-
-    def test_many_lines_in_order(self):
-        lines = "".join(f"{number}\n" for number in range(7000))
-        self.assertEqual(self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines)[0], "1-7000 7000\n")
-        self.assertEqual(self.data("demo", 7000), list(range(7000)))
-
-    def test_lines_are_published_as_they_come(self):
-        self.run_headway("create", "demo")
-        reader = self.subscribe("demo", "--json")
-        writer = self.start("pub", "demo", "log", "--lines")
-        for number in range(3):
-            writer.process.stdin.write(f"line {number}\n")
-            writer.process.stdin.flush()
-            self.assertEqual(json.loads(reader.wait_lines(number + 1)[number])["data"], f"line {number}")
-        writer.process.send_signal(signal.SIGINT)
-        self.assertEqual(writer.wait_exit(), 0)
-        self.assertEqual(writer.wait_lines(1), ["1-3 3"])
 
     def test_errors(self):
         out, err = self.run_headway("pub", "demo", "t", "{foo}", status=2)
@@ -288,154 +84,10 @@ class Commands(Case):
         self.assertEqual(self.run_headway("close", "two.2"), ("", ""))
         self.assertEqual([bus["name"] for bus in json.loads(self.run_headway("buses", "--json")[0])], ["1-one"])
 
-    def test_closed_bus_ends_the_reader(self):
-        self.run_headway("create", "demo")
-        reader = self.subscribe("demo", "--json")
-        self.run_headway("pub", "demo", "t", "1")
-        self.run_headway("close", "demo")
-        self.assertEqual(reader.wait_exit(), 0)
-        last = json.loads(reader.wait_lines(2)[1])
-        self.assertEqual((last["id"], last["type"], last["data"]["reason"]), (2, "session_closed", "closed"))
-
-    def test_timeout(self):
-        self.run_headway("create", "demo")
-        self.run_headway("sub", "demo", "--timeout=0.3", "--count=1", status=4)
-        self.run_headway("sub", "demo", "--timeout=0.3", status=0)
-        self.run_headway("pub", "demo", "t", "1")
-        out = self.run_headway("sub", "demo", "--after=0", "--timeout=1", "--count=2", "--json", status=4)[0]
-        self.assertEqual(json.loads(out.splitlines()[0])["id"], 1)
-
-    def test_signals_end_with_0(self):
-        self.run_headway("create", "demo")
-        for number in (signal.SIGINT, signal.SIGTERM):
-            reader = self.subscribe("demo")
-            reader.process.send_signal(number)
-            self.assertEqual(reader.wait_exit(), 0)
-            self.assertEqual((reader.out, reader.err), ([], []))
-
-    def test_nobody_reads_the_output(self):
-        self.run_headway("pub", "demo", "t", "--lines", stdin="x" * 100 + "\n" * 5000)
-        for arguments in (["--after=0"], []):
-            process = subprocess.Popen(self.command("sub", "demo", *arguments), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            if arguments:
-                process.stdout.read(10)
-            process.stdout.close()
-            self.assertEqual(process.wait(PATIENCE), 0)
-            self.assertNotIn(b"rite", process.stderr.read())
-            process.stderr.close()
-
-    def test_stuck_output_does_not_hold_up_signals(self):
-        self.run_headway("pub", "demo", "t", "--lines", stdin=("x" * 1000 + "\n") * 2000)
-        process = subprocess.Popen(self.command("sub", "demo", "--after=0"), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        process.stdout.read(10)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(PATIENCE), 0)
-        process.stdout.close()
-
     def test_readable_output_is_harmless(self):
         self.run_headway("pub", "demo", "t", stdin="\"\x7f\u009b1m\u202e\"")
         out = self.run_headway("sub", "demo", "--after=0", "--count=1")[0]
         self.assertIn("\\u007f\\u009b1m\\u202e", out)
-
-    def read_after_restart(self, number):
-        self.run_headway("create", "demo")
-        self.run_headway("pub", "demo", "n", "--json-lines", stdin="0\n1\n")
-        reader = self.subscribe("demo", "--after=0", "--json")
-        for round_number in range(2):
-            reader.wait_until(lambda: len(numbers(reader)) >= 2 + 3 * round_number, "events")
-            self.restart_daemon(number)
-            reader.wait_error("resumed behind", round_number + 1)
-            first = 2 + 3 * round_number
-            self.run_headway("pub", "demo", "n", "--json-lines", stdin=f"{first}\n{first + 1}\n{first + 2}\n")
-        reader.wait_until(lambda: len(numbers(reader)) >= 8, "events")
-        self.assertEqual(numbers(reader), list(range(8)))
-        ids = [event["id"] for event in map(json.loads, reader.out) if "id" in event]
-        self.assertEqual(ids, sorted(set(ids)))
-        reader.process.send_signal(signal.SIGINT)
-        self.assertEqual(reader.wait_exit(), 0)
-
-    def test_resume_after_a_restart(self):
-        self.read_after_restart(signal.SIGTERM)
-
-    def test_resume_after_a_crash(self):
-        self.read_after_restart(signal.SIGKILL)
-
-    def test_resume_before_the_first_event(self):
-        self.run_headway("create", "demo")
-        reader = self.subscribe("demo", "--json")
-        self.stop_daemon()
-        reader.wait_error("waiting to go on")
-        self.start_daemon()
-        self.run_headway("pub", "demo", "t", "7")
-        reader.wait_until(lambda: numbers(reader) == [7], "the event")
-
-    def test_eviction(self):
-        self.run_headway("create", "demo")
-        reader = subprocess.Popen(self.command("sub", "demo", "--json", "--max-queued=16"), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + PATIENCE
-        while self.subscribers("demo") == 0:
-            self.assertLess(time.monotonic(), deadline)
-        # Nobody reads: first the pipe fills, then the socket, then the queue.
-        lines = "".join(f'{{"n":{number},"pad":"{"x" * 4000}"}}\n' for number in range(2000))
-        self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines)
-        seen = []
-        evicted = False
-        for line in reader.stdout:
-            event = json.loads(line)
-            evicted = evicted or event["type"] == "client_evicted"
-            if "id" in event:
-                seen.append(event["data"]["n"])
-            if seen and seen[-1] == 1999:
-                break
-        reader.send_signal(signal.SIGINT)
-        self.assertEqual(reader.wait(PATIENCE), 0)
-        self.assertTrue(evicted)
-        self.assertEqual(seen, list(range(2000)))
-        self.assertIn("evicted by the daemon; going on behind", reader.stderr.read())
-        reader.stdout.close()
-        reader.stderr.close()
-
-    def stopped_reader(self, *arguments, lines=4000, principals=("",)):
-        """Output of a reader that stands still while @lines events of 1000 bytes are published, then reads on."""
-        reader = self.subscribe("demo", *arguments)
-        reader.process.send_signal(signal.SIGSTOP)
-        for principal in principals:
-            text = ("x" * 1000 + "\n") * (lines // len(principals))
-            self.run_headway("pub", "demo", "t", "--lines", f"--principal={principal}", stdin=text)
-        reader.process.send_signal(signal.SIGCONT)
-        return reader
-
-    def budget(self):
-        return [] if self.http else ["--budget=100000"]
-
-    def check_gaps(self, reader, reasons):
-        reader.wait_until(lambda: sum(map(weigh, reader.out)) >= 4000, "all events or gaps for them")
-        events = [json.loads(line) for line in reader.out]
-        gaps = [event for event in events if event["type"] == "gap"]
-        self.assertTrue(gaps)
-        for gap in gaps:
-            self.assertNotIn("id", gap)
-            self.assertIn(gap["data"]["reason"], reasons)
-        got = [own_id(event) for event in events if event["type"] != "gap"]
-        self.assertEqual(len(got), len(set(got)))
-        self.assertEqual(len(got) + sum(gap["data"]["count"] for gap in gaps), 4000)
-        self.assertEqual(reader.err, [])
-
-    def test_routed_gaps(self):
-        self.run_headway("create", "demo", "--ring-size=10000")
-        reader = self.stopped_reader("--mode=routed", "--json", *self.budget(), principals=("agent:a", "agent:b"))
-        self.check_gaps(reader, ["budget"])
-
-    def test_routed_gaps_are_readable(self):
-        self.run_headway("create", "demo")
-        reader = self.stopped_reader("--mode=routed", "--eviction=fair", *self.budget(), principals=("agent:a",))
-        reader.wait_error(r"^headway: \d+ events of agent:a lost between \d+ and \d+ \(budget: too many bytes waited\)$")
-        self.assertEqual(sum(" agent:a " in line and " lost " in line for line in reader.out), 0)
-
-    def test_broadcast_gaps(self):
-        self.run_headway("create", "demo", "--channel-capacity=64")
-        self.check_gaps(self.stopped_reader("--mode=broadcast", "--json"), ["lagged"])
 
     def test_metrics(self):
         for number, principal in enumerate(("agent:\u00e4\"x", "agent:b")):
@@ -448,42 +100,6 @@ class Commands(Case):
         other = self.run_headway("metrics", f"--http={self.unix_url}", plain=True)[0]
         names = [[line.split(" ")[0] for line in each.splitlines() if not line.startswith("#")] for each in (text, other)]
         self.assertEqual(*names)
-
-    def test_scope(self):
-        self.run_headway("create", "demo")
-        one = self.subscribe("demo", "--mode=routed", "--scope=agent:a", "--json", "--count=2")
-        system = self.subscribe("demo", "--mode=routed", "--scope=", "--json", "--count=1")
-        for number, principal in enumerate(("agent:a", "agent:b", "", "agent:a")):
-            self.run_headway("pub", "demo", "t", str(number), f"--principal={principal}")
-        self.assertEqual((one.wait_exit(), system.wait_exit()), (0, 0))
-        self.assertEqual((numbers(one), numbers(system)), ([0, 3], [2]))
-
-    def test_resume_in_other_modes(self):
-        self.run_headway("create", "demo")
-        for mode in ("routed", "broadcast"):
-            reader = self.subscribe("demo", f"--mode={mode}", "--json", "--count=4")
-            self.run_headway("pub", "demo", "n", "--json-lines", stdin="0\n1\n")
-            reader.wait_until(lambda: len(numbers(reader)) == 2, "events")
-            self.restart_daemon()
-            reader.wait_error("resumed behind")
-            self.run_headway("pub", "demo", "n", "--json-lines", stdin="2\n3\n")
-            self.assertEqual(reader.wait_exit(), 0)
-            self.assertEqual(numbers(reader), [0, 1, 2, 3])
-
-
-def own_id(event):
-    """The id of an event itself; in mode routed `id` says where to go on."""
-    return event.get("seq", event.get("id"))
-
-
-def weigh(line):
-    """How many events @line stands for: an event, or those lost in a gap."""
-    event = json.loads(line)
-    return event["data"]["count"] if event["type"] == "gap" else 1
-
-
-def numbers(reader):
-    return [event["data"] for event in map(json.loads, list(reader.out)) if own_id(event)]
 
 
 class Screen:
@@ -639,126 +255,6 @@ class HttpCommands(Commands):
         self.assertEqual(self.run_headway("pub", "demo", "t", "1", f"--http={self.tcp_url}", plain=True)[0], "1\n")
         out = self.run_headway("sub", "demo", "--after=0", "--count=1", f"--http={self.tcp_url}", plain=True)[0]
         self.assertTrue(out.startswith("1  "))
-
-    def test_exactly_once_through_a_line_that_breaks(self):
-        """Routed events come out of order, so that the daemon repeats some of them after each break."""
-        self.run_headway("create", "demo", "--ring-size=20000")
-        path = f"{self.folder}/line.sock"
-        line = BreakingLine(path, self.unix_url[len("unix:"):])
-        self.addCleanup(line.stop)
-        reader = Program([HEADWAY, f"--http=unix:{path}", "sub", "demo", "--mode=routed", "--json", "--count=2400"], self.env)
-        self.programs.append(reader)
-        deadline = time.monotonic() + PATIENCE
-        while self.subscribers("demo") == 0:
-            self.assertLess(time.monotonic(), deadline)
-        line.hold()
-        events = []
-        for number in range(400):
-            events.append({"data": "x" * 2000, "topic": "t", "principal": "agent:heavy"})
-            events += [{"data": number, "topic": "t", "principal": f"agent:{small}"} for small in range(5)]
-        self.run_headway("pub", "demo", "--ndjson", stdin="".join(json.dumps(event) + "\n" for event in events))
-        for size in (300000, 200000, 150000):
-            line.release_and_break_after(size)
-            reader.wait_error("resumed behind", line.n_breaks)
-        line.release()
-        self.assertEqual(reader.wait_exit(), 0)
-        reader.wait_until(lambda: len(reader.out) >= 2400, "all lines")
-        got = [own_id(event) for event in map(json.loads, reader.out) if own_id(event)]
-        self.assertEqual(sorted(got), list(range(1, 2401)))
-        self.assertNotEqual(got, sorted(got))
-        self.assertGreater(line.count_ids() - len(got), 0, "the daemon repeated nothing")
-
-
-class BreakingLine:
-    """A Unix socket in front of another one, which passes only so much and then breaks the connection."""
-
-    def __init__(self, path, target):
-        self.target = target
-        self.changed = threading.Condition()
-        self.left = None    # bytes that may pass; None: any
-        self.n_breaks = 0
-        self.passed = []
-        self.pairs = []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen(8)
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            server = socket.socket(socket.AF_UNIX)
-            server.connect(self.target)
-            self.pairs += [client, server]
-            threading.Thread(target=self.up, args=(client, server), daemon=True).start()
-            threading.Thread(target=self.down, args=(client, server), daemon=True).start()
-
-    def up(self, client, server):
-        try:
-            while data := client.recv(4096):
-                server.sendall(data)
-            server.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-    def down(self, client, server):
-        try:
-            stream = False
-            while data := server.recv(4096):
-                stream = stream or b"text/event-stream" in data
-                if stream and not self.may_pass(len(data)):
-                    break
-                self.passed.append(data)
-                client.sendall(data)
-        except OSError:
-            pass
-        for end in (client, server):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def may_pass(self, size):
-        with self.changed:
-            self.changed.wait_for(lambda: self.left is None or self.left > 0)
-            if self.left is None:
-                return True
-            self.left -= size
-            if self.left > 0:
-                return True
-            self.n_breaks += 1
-            self.left = None
-            self.changed.notify_all()
-            return False
-
-    def hold(self):
-        self.set_left(0)
-
-    def release(self):
-        self.set_left(None)
-
-    def release_and_break_after(self, size):
-        before = self.n_breaks
-        self.set_left(size)
-        with self.changed:
-            assert self.changed.wait_for(lambda: self.n_breaks > before, PATIENCE), "the line did not break"
-
-    def set_left(self, left):
-        with self.changed:
-            self.left = left
-            self.changed.notify_all()
-
-    def count_ids(self):
-        return b"".join(self.passed).count(b"\nevent: message\n")
-
-    def stop(self):
-        self.release()
-        self.listener.close()
-        for end in self.pairs:
-            end.close()
 
 
 class Alone(Case):

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`headway pub` of many lines, against a real headwayd."""
+
+import json
+import re
+import signal
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from cli_case import PATIENCE, Case, numbers  # noqa: E402
+
+
+class Lines:
+    """What holds over D-Bus and over HTTP."""
+
+    def test_lines(self):
+        out, err = self.run_headway("pub", "demo", "log", "--lines", stdin=b'one\n\n"\\\r\nbad \xff\nlast')
+        self.assertEqual(out, "1-5 5\n")
+        self.assertIn("1 place was no UTF-8", err)
+        events = self.data("demo", 5)
+        self.assertEqual(events, ["one", "", '"\\\r', "bad \ufffd", "last"])
+        self.assertEqual(self.run_headway("pub", "demo", "log", "--lines", stdin="")[0], "0-0 0\n")
+
+    def data(self, bus, count, *more):
+        out = self.run_headway("sub", bus, "--after=0", f"--count={count}", "--json", *more)[0]
+        return [event["data"] for event in map(json.loads, out.splitlines()) if "id" in event]
+
+    def test_json_lines_stop_at_the_bad_one(self):
+        lines = "".join(f"{number}\n" for number in range(700)) + "{bad}\n" + "1\n" * 2000
+        out, err = self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines, status=2)
+        self.assertEqual(out, "1-700 700\n")
+        self.assertRegex(err, r"line 701: InvalidData: (?!event)")
+        self.assertIn("--lines", err)
+        self.assertEqual(self.data("demo", 700), list(range(700)))
+
+    def test_ndjson(self):
+        lines = '{"data":1,"type":"own"}\n\n{"topic":"x","data":2,"principal":"agent:q","originatorClientId":"c"}\r\n{"data":3,"topic":"y"}'
+        self.assertEqual(self.run_headway("pub", "demo", "--ndjson", stdin=lines)[0], "1-3 3\n")
+        self.assertEqual(self.data("demo", 3), [1, 2, 3])
+        copy = self.run_headway("sub", "demo", "--after=0", "--count=3", "--json")[0]
+        copy = "".join(line + "\n" for line in copy.splitlines() if "id" in json.loads(line))
+        self.assertEqual(self.run_headway("pub", "copy", "--ndjson", stdin=copy)[0], "1-3 3\n")
+        out, err = self.run_headway("pub", "demo", "--ndjson", stdin='{"data":1,"topic":"a"}\n{"data":1}\n', status=2)
+        self.assertEqual(out, "4-4 1\n")
+        self.assertIn("line 2: neither a topic nor a type", err)
+
+    def test_many_lines_in_order(self):
+        lines = "".join(f"{number}\n" for number in range(7000))
+        self.assertEqual(self.run_headway("pub", "demo", "n", "--json-lines", stdin=lines)[0], "1-7000 7000\n")
+        self.assertEqual(self.data("demo", 7000), list(range(7000)))
+
+    def test_lines_are_published_as_they_come(self):
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--json")
+        writer = self.start("pub", "demo", "log", "--lines")
+        for number in range(3):
+            writer.process.stdin.write(f"line {number}\n")
+            writer.process.stdin.flush()
+            self.assertEqual(json.loads(reader.wait_lines(number + 1)[number])["data"], f"line {number}")
+        writer.process.send_signal(signal.SIGINT)
+        self.assertEqual(writer.wait_exit(), 0)
+        self.assertEqual(writer.wait_lines(1), ["1-3 3"])
+
+
+class DbusLines(Lines, Case):
+    """The socket of OpenPublisher, and what happens when the daemon goes."""
+
+    def write_slowly(self, writer, numbers):
+        """Fills the input of @writer from a thread of its own, until it is closed."""
+        def run():
+            try:
+                for number in numbers:
+                    writer.process.stdin.write(f"{number}\n")
+                writer.process.stdin.close()
+            except (OSError, ValueError):
+                pass
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def wait_last_id(self, least):
+        deadline = time.monotonic() + PATIENCE
+        while self.last_id() < least:
+            self.assertLess(time.monotonic(), deadline)
+
+    def last_id(self):
+        return json.loads(self.run_headway("info", "demo", "--json")[0])["lastEventId"]
+
+    def restart_in_the_middle(self, number):
+        """Publishes 50 000 lines through a restart. Returns what was said, and the lines that the new daemon has."""
+        self.run_headway("create", "demo", "--ring-size=60000")
+        writer = self.start("pub", "demo", "n", "--json-lines")
+        self.write_slowly(writer, range(1, 50001))
+        self.wait_last_id(21000)  # the rate lets the rest come slowly
+        self.restart_daemon(number)
+        self.assertEqual(writer.wait_exit(), 0, writer.err)
+        first, last, count = map(int, re.fullmatch(r"(\d+)-(\d+) (\d+)", writer.wait_lines(1)[0]).groups())
+        self.assertEqual((first, count), (1, 50000))
+        writer.wait_error("waiting to go on with line")
+        writer.wait_error("going on with line")
+        self.assertEqual(self.last_id(), last)
+        told = re.search(r"going on with line (\d+)(?:; (?:up to )?(\d+) line)?", " ".join(writer.err))
+        return int(told.group(1)), int(told.group(2) or 0), self.data("demo", 50001 - int(told.group(1)))
+
+    def test_restart(self):
+        line, in_doubt, data = self.restart_in_the_middle(signal.SIGTERM)
+        self.assertEqual(data[-(50001 - line):], list(range(line, 50001)))
+
+    def test_crash(self):
+        line, in_doubt, data = self.restart_in_the_middle(signal.SIGKILL)
+        self.assertEqual(data, list(range(line, 50001)))
+        self.assertGreater(in_doubt, 0)
+
+    def test_daemon_does_not_come_back(self):
+        self.run_headway("create", "demo")
+        writer = self.start("pub", "demo", "n", "--json-lines", "--retry=1")
+        writer.process.stdin.write("1\n2\n")
+        writer.process.stdin.flush()
+        self.wait_last_id(2)
+        self.stop_daemon(signal.SIGKILL)
+        writer.process.stdin.write("3\n")
+        writer.process.stdin.flush()
+        self.assertEqual(writer.wait_exit(), 1)
+        writer.wait_error(r"waiting to go on with line 3")
+        writer.wait_error(r"given up after 1 s: line 3 and what follows it may be missing")
+        self.assertEqual(writer.wait_lines(1), ["1-2 2"])
+
+    def test_no_retry(self):
+        writer = self.start("pub", "demo", "n", "--json-lines", "--retry=0")
+        writer.process.stdin.write("1\n")
+        writer.process.stdin.flush()
+        self.wait_last_id_of_new_bus()
+        self.stop_daemon()
+        writer.process.stdin.write("2\n")
+        writer.process.stdin.flush()
+        self.assertEqual(writer.wait_exit(), 1)
+        self.assertEqual(writer.wait_lines(1), ["1-1 1"])
+        writer.wait_error("given up")
+
+    def wait_last_id_of_new_bus(self):
+        deadline = time.monotonic() + PATIENCE
+        while '"lastEventId":1' not in self.run_headway("info", "demo", "--json", status=None)[0]:
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_idle_input_outlives_the_daemon(self):
+        """Nothing is asked of a daemon that is away while there is nothing to publish."""
+        self.run_headway("create", "demo")
+        writer = self.start("pub", "demo", "n", "--json-lines", "--retry=20")
+        writer.process.stdin.write("1\n")
+        writer.process.stdin.flush()
+        self.wait_last_id(1)
+        self.restart_daemon()
+        writer.process.stdin.write("2\n")
+        writer.process.stdin.close()
+        self.assertEqual(writer.wait_exit(), 0)
+        writer.wait_error("going on with line 2$")
+        self.assertEqual(writer.wait_lines(1)[0].split()[1], "2")
+
+    def test_nothing_behind_a_refused_line_is_published(self):
+        lines = ['{"data":1,"topic":"a"}', '{"data":2,"topic":"a..b"}', '{"data":3,"topic":"a"}', '{"data":4,"type":"client_evicted"}'] * 1000
+        out, err = self.run_headway("pub", "demo", "--ndjson", stdin="\n".join(lines), status=1)
+        self.assertEqual(out, "1-1 1\n")
+        self.assertRegex(err, r"\Aheadway: line 2: InvalidTopic: .*\n\Z")
+        self.assertEqual(self.last_id(), 1)
+
+    def test_nothing_is_sent_behind_a_refusal(self):
+        self.run_headway("create", "demo")
+        writer = self.start("pub", "demo", "--ndjson")
+        for line in ('{"data":1,"topic":"a"}', '{"data":2,"topic":"a..b"}'):
+            writer.process.stdin.write(line + "\n")
+            writer.process.stdin.flush()
+        self.assertEqual(writer.wait_exit(), 1)
+        self.assertEqual(writer.wait_lines(1), ["1-1 1"])
+
+    def test_position_is_that_of_the_line(self):
+        err = self.run_headway("pub", "demo", "n", "--json-lines", stdin="[1,01]\n", status=2)[1]
+        self.assertIn("line 1: InvalidData: no JSON at byte 4", err)
+
+    def test_bus_is_closed(self):
+        self.run_headway("create", "demo")
+        writer = self.start("pub", "demo", "n", "--json-lines")
+        writer.process.stdin.write("1\n")
+        writer.process.stdin.flush()
+        self.wait_last_id(1)
+        self.run_headway("close", "demo")
+        writer.process.stdin.write("2\n")
+        writer.process.stdin.flush()
+        self.assertEqual(writer.wait_exit(), 1)
+        writer.wait_error("NoSuchBus")
+        self.assertEqual(writer.wait_lines(1), ["1-1 1"])
+
+    def test_large_lines(self):
+        text = "x" * 1000000
+        self.assertEqual(self.run_headway("pub", "demo", "t", "--lines", stdin=f"{text}\n" * 20)[0], "1-20 20\n")
+        self.assertEqual(self.data("demo", 20), [text] * 20)
+        err = self.run_headway("pub", "demo", "t", "--lines", stdin="y" * 1100000 + "\nshort\n", status=1)[1]
+        self.assertIn("line 1: TooLarge", err)
+
+
+class HttpLines(Lines, Case):
+    http = True
+
+
+if __name__ == "__main__":
+    tap.main()
