@@ -202,7 +202,7 @@ void
 headway_dispatcher_add_ready (HeadwayDispatcher *self, HeadwayStep *step, gboolean is_first)
 {
   if (is_first)
-    g_queue_push_head_link (&step->handler->ready, &step->ready_link);
+    headway_queue_push_head (&step->handler->ready, &step->ready_link);
   else
     headway_queue_push (&step->handler->ready, &step->ready_link);
   headway_dispatcher_update_handler (self, step->handler);

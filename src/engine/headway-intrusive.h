@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* g_queue_push_tail_link() and g_queue_unlink() for links that are part of what they link, as inline
+/* g_queue_push_tail_link(), g_queue_push_head_link() and g_queue_unlink() for links that are part of what they link, as inline
  * functions: an event of a routed subscription takes six of these steps, and as calls into GLib they
  * would be a third of its cost. */
 
@@ -19,6 +19,19 @@ headway_queue_push (GQueue *queue, GList *link)
   else
     queue->head = link;
   queue->tail = link;
+  queue->length++;
+}
+
+static inline void
+headway_queue_push_head (GQueue *queue, GList *link)
+{
+  link->prev = NULL;
+  link->next = queue->head;
+  if (queue->head != NULL)
+    queue->head->prev = link;
+  else
+    queue->tail = link;
+  queue->head = link;
   queue->length++;
 }
 
