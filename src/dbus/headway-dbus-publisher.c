@@ -163,7 +163,7 @@ headway_dbus_publisher_open (HeadwayDBusContext *context,
   HeadwayDBusPeer *peer = headway_dbus_peers_get (context->peers, invocation);
   OpenOptions values = { .on_limit = on_limit_words[0], .on_error = on_error_words[0] };
   g_autoptr (HeadwayPrincipal) principal = NULL;
-  HeadwayPublisherOptions wanted = { .table = context->table, .bus = bus, .caller = &peer->caller };
+  HeadwayPublisherOptions wanted = { .table = context->table, .bus = bus, .caller = &peer->caller, .origin = peer };
   g_autoptr (GUnixFDList) list = NULL;
   GError *error = NULL;
   int fd = -1;

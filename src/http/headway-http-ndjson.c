@@ -3,6 +3,7 @@
 
 #include "http/headway-http-ndjson.h"
 
+#include "engine/headway-dispatcher.h"
 #include "engine/headway-error.h"
 #include "engine/headway-rate-limiter.h"
 #include "http/headway-http-publish.h"
@@ -91,17 +92,30 @@ fits_batch (Ndjson *self, HeadwayBatch *batch, HeadwayEvent *event)
                                        headway_batch_get_count (batch) + 1);
 }
 
+/* What a handler denies is one line's: each is published alone where one may be asked. */
+static guint
+get_batch_max (Ndjson *self)
+{
+  HeadwayBusTable *table = headway_http_server_get_table (self->request->server);
+
+  return self->bus != NULL && !headway_dispatcher_has_pre (headway_bus_table_get_dispatcher (table), self->bus)
+           ? HEADWAY_DISPATCH_EVENTS
+           : 1;
+}
+
 /* Whole lines, as many as this turn may take. NULL: none that holds an event. */
 static HeadwayBatch *
 take_lines (Ndjson *self)
 {
+  guint batch_max = get_batch_max (self);
   gsize max = headway_http_publish_object_max (self->request);
   HeadwayInstant now = headway_clock_now ();
   HeadwayBatch *batch = NULL;
   const char *text;
   gsize length;
 
-  while (self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS)
+  while (self->failure == NULL && self->taken < HEADWAY_DISPATCH_EVENTS &&
+         (batch == NULL || headway_batch_get_count (batch) < batch_max))
     {
       HeadwayLineKind kind = headway_line_buffer_next (&self->input, max, &text, &length);
       HeadwayEvent *event;

@@ -4,6 +4,7 @@
 #include "stream/headway-publisher-stream.h"
 
 #include "engine/headway-error.h"
+#include "engine/headway-dispatcher.h"
 #include "engine/headway-rate-limiter.h"
 #include "stream/headway-publisher-flight.h"
 #include "wire/headway-clock.h"
@@ -34,6 +35,7 @@ struct _HeadwayPublisherStream
   HeadwayEventMaker maker;
   HeadwayPrincipal *principal; /* owned, nullable */
   char *client;                /* owned, nullable */
+  gconstpointer origin;        /* never followed */
   gboolean refuses;
   gboolean stops;
   HeadwayPublisherClosed closed;
@@ -233,6 +235,7 @@ hand_over (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, Headway
 
   flight->n_pending++;
   stream_ref (self);
+  headway_batch_set_origin (batch, self->origin);
   headway_bus_table_publish (self->table, bus, self->maker.caller->uid, batch, now);
 }
 
@@ -278,7 +281,10 @@ publish (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, HeadwayBa
       return;
     }
   wait_us = headway_bus_table_get_wait_us (self->table, self->bus, self->maker.caller->uid, batch, now);
-  if (wait_us == 0)
+  /* What a handler denies is one line's. */
+  if (wait_us == 0 && headway_dispatcher_has_pre (headway_bus_table_get_dispatcher (self->table), self->bus))
+    publish_singly (self, flight, batch);
+  else if (wait_us == 0)
     hand_over (self, flight, g_steal_pointer (&owned), now);
   else if (wait_us == HEADWAY_RATE_NEVER || self->refuses || self->has_left)
     publish_singly (self, flight, batch);
@@ -592,6 +598,7 @@ headway_publisher_stream_new (int fd, const HeadwayPublisherOptions *options, He
   self->bus_name = g_strdup (headway_bus_get_name (options->bus));
   self->principal = options->principal != NULL ? headway_principal_ref (options->principal) : NULL;
   self->client = g_strdup (options->client);
+  self->origin = options->origin;
   self->refuses = options->refuses;
   self->stops = options->stops;
   self->maker = (HeadwayEventMaker){

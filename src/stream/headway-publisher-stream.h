@@ -23,6 +23,7 @@ typedef void (*HeadwayPublisherClosed) (HeadwayPublisherStream *stream, gpointer
  * @caller: borrowed, outlives the stream until that has closed
  * @principal: (nullable): of lines that name none; referenced. NULL: the caller's own
  * @client: (nullable): `originatorClientId` of lines without one; copied
+ * @origin: (nullable): stands for the client's connection, see headway_batch_set_origin()
  * @refuses: a line over the rates is refused; else its stream waits until they allow it
  * @stops: the first line that is refused is the last one that is taken
  */
@@ -33,6 +34,7 @@ typedef struct
   const HeadwayCaller *caller;
   HeadwayPrincipal *principal;
   const char *client;
+  gconstpointer origin;
   gboolean refuses;
   gboolean stops;
 } HeadwayPublisherOptions;
