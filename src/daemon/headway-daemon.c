@@ -12,6 +12,7 @@
 #include "daemon/headway-storm-watch.h"
 #include "dbus/headway-dbus-names.h"
 #include "dbus/headway-dbus-service.h"
+#include "handler/headway-handler-clock.h"
 #include "http/headway-http-server.h"
 #include "stream/headway-stream-hub.h"
 #include "wire/headway-capabilities.h"
@@ -35,6 +36,7 @@ struct _HeadwayDaemon
   HeadwayStateStore *store;            /* owned */
   HeadwayBusTable *table;              /* owned */
   HeadwayStormWatch *storms;           /* owned */
+  HeadwayHandlerClock *handler_clock;  /* owned */
   HeadwayStreamHub *hub;               /* owned: of all streams */
   HeadwayHttpServer *http;             /* owned, nullable: --no-http */
   HeadwayHttpSettings http_settings;   /* its strings are owned */
@@ -66,6 +68,7 @@ headway_daemon_dispose (GObject *object)
   g_clear_object (&self->service);
   g_clear_object (&self->http);
   g_clear_object (&self->hub);
+  g_clear_pointer (&self->handler_clock, headway_handler_clock_free);
   g_clear_pointer (&self->storms, headway_storm_watch_free);
   g_clear_object (&self->table);
   g_clear_object (&self->store);
@@ -272,6 +275,7 @@ open_state (HeadwayDaemon *self, GError **error)
     return FALSE;
   self->table = headway_bus_table_new (HEADWAY_BUS_STORE (self->store));
   self->storms = headway_storm_watch_new (self->table);
+  self->handler_clock = headway_handler_clock_new (headway_bus_table_get_dispatcher (self->table));
   self->hub = headway_stream_hub_new ();
   g_signal_connect_object (self->table, "work-pending", G_CALLBACK (on_work_pending), self, 0);
   g_signal_connect_object (self->table, "security-report", G_CALLBACK (on_security_report), self, 0);

@@ -9,6 +9,7 @@
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-publish.h"
 #include "dbus/headway-dbus-publisher.h"
+#include "dbus/headway-dbus-register.h"
 #include "dbus/headway-dbus-subscribe.h"
 #include "wire/headway-clock.h"
 
@@ -48,12 +49,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusBusImpl,
                                headway_dbus_bus_impl,
                                HEADWAY_DBUS_TYPE_BUS_SKELETON,
                                G_IMPLEMENT_INTERFACE (HEADWAY_DBUS_TYPE_BUS, bus_iface_init))
-
-/* Members whose issues are still open. */
-static const char *const later[] = {
-  "RegisterHandler",
-  NULL,
-};
 
 HeadwayDBusBusImpl *
 headway_dbus_bus_impl_new (HeadwayDBusContext *context, HeadwayBus *bus)
@@ -127,6 +122,20 @@ handle_subscribe (HeadwayDBusBus *object,
   const HeadwayDBusSubscribeTarget target = { self->context, self->bus, self->path, self->gates };
 
   headway_dbus_subscribe (&target, invocation, patterns, options);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
+static gboolean
+handle_register_handler (HeadwayDBusBus *object,
+                         GDBusMethodInvocation *invocation,
+                         const char *const *patterns,
+                         const char *object_path,
+                         GVariant *options)
+{
+  HeadwayDBusBusImpl *self = HEADWAY_DBUS_BUS_IMPL (object);
+  const HeadwayDBusRegisterTarget target = { self->context, self->bus, self->path };
+
+  headway_dbus_register_handler (&target, invocation, patterns, object_path, options);
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
@@ -287,6 +296,7 @@ bus_iface_init (HeadwayDBusBusIface *iface)
   iface->handle_publish_many = handle_publish_many;
   iface->handle_open_publisher = handle_open_publisher;
   iface->handle_subscribe = handle_subscribe;
+  iface->handle_register_handler = handle_register_handler;
   iface->handle_fetch = handle_fetch;
   iface->handle_list_subscriptions = handle_list_subscriptions;
   iface->handle_open_gate = handle_open_gate;
@@ -329,8 +339,7 @@ dispatch (GDBusConnection *connection,
 {
   HeadwayDBusBusImpl *self = user_data;
 
-  if (!headway_dbus_context_answer_shut_down (self->context, invocation) &&
-      !headway_dbus_context_answer_later (invocation, later))
+  if (!headway_dbus_context_answer_shut_down (self->context, invocation))
     parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
 }
 

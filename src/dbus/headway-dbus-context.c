@@ -16,6 +16,8 @@ headway_dbus_context_new (GDBusConnection *connection, HeadwayBusTable *table, H
   self->peers = headway_dbus_peers_new (connection, is_session, headway_bus_table_get_principals (table));
   self->subscriptions = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
   g_queue_init (&self->publishers);
+  self->caller = headway_handler_caller_new (connection);
+  self->handlers = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
   self->linger_ms = HEADWAY_DBUS_LINGER_MS;
   return self;
 }
@@ -32,6 +34,8 @@ context_clear (gpointer data)
   HeadwayDBusContext *self = data;
 
   g_hash_table_unref (self->subscriptions);
+  g_hash_table_unref (self->handlers);
+  headway_handler_caller_unref (self->caller);
   g_object_unref (self->peers);
   g_object_unref (self->hub);
   g_object_unref (self->table);

@@ -3,6 +3,7 @@
 
 #include "dbus/headway-dbus-peers.h"
 #include "engine/headway-bus-table.h"
+#include "handler/headway-handler-caller.h"
 #include "stream/headway-stream-hub.h"
 
 G_BEGIN_DECLS
@@ -17,6 +18,8 @@ G_BEGIN_DECLS
  * HeadwayDBusContext:
  * @subscriptions: HeadwayDBusSubscriptionImpl (owned): those that are exported
  * @publishers: the streams of OpenPublisher(), of headway-dbus-publisher (owned)
+ * @caller: of handlers
+ * @handlers: HeadwayDBusHandlerImpl (owned): those that have not ended
  * @is_shut_down: new work is refused
  * @linger_ms: HEADWAY_DBUS_LINGER_MS, but for tests
  *
@@ -30,6 +33,8 @@ typedef struct
   HeadwayDBusPeers *peers;     /* owned */
   GHashTable *subscriptions;   /* owned */
   GQueue publishers;
+  HeadwayHandlerCaller *caller; /* owned */
+  GHashTable *handlers;         /* owned */
   gboolean is_shut_down;
   guint linger_ms;
 } HeadwayDBusContext;

@@ -6,6 +6,7 @@
 #define HEADWAY_DBUS_ERROR_PREFIX        "org.headway.Headway1.Error."
 #define HEADWAY_DBUS_PATH                "/org/headway/Headway1"
 #define HEADWAY_DBUS_BUS_PREFIX          "/org/headway/Headway1/bus/"
+#define HEADWAY_DBUS_HANDLER_PREFIX      "/org/headway/Headway1/handler/"
 #define HEADWAY_DBUS_SUBSCRIPTION_PREFIX "/org/headway/Headway1/subscription/"
 
 #define HEADWAY_DBUS_SUBSCRIPTION_INTERFACE "org.headway.Headway1.Subscription"

@@ -11,6 +11,7 @@ static const struct
   const char *what;
 } limits[] = {
   [HEADWAY_DBUS_CHARGE_SUBSCRIPTION] = { HEADWAY_DBUS_SUBSCRIPTIONS_MAX, "subscriptions" },
+  [HEADWAY_DBUS_CHARGE_HANDLER] = { HEADWAY_DBUS_HANDLERS_MAX, "handlers" },
   [HEADWAY_DBUS_CHARGE_CALL] = { HEADWAY_DBUS_CALLS_MAX, "pending calls" },
   [HEADWAY_DBUS_CHARGE_PUBLISH] = { HEADWAY_DBUS_PUBLISHES_MAX, "pending publishes" },
   [HEADWAY_DBUS_CHARGE_PUBLISHER] = { HEADWAY_DBUS_PUBLISHERS_MAX, "publishers" },

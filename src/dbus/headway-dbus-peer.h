@@ -8,6 +8,7 @@ G_BEGIN_DECLS
 
 /* What one connection may have at a time (decisions.md 6). */
 #define HEADWAY_DBUS_SUBSCRIPTIONS_MAX 256
+#define HEADWAY_DBUS_HANDLERS_MAX      256
 #define HEADWAY_DBUS_CALLS_MAX         64
 #define HEADWAY_DBUS_PUBLISHERS_MAX    64
 /* Publishes that wait for ids or behind a long batch are no abuse, they come in bursts: a bound of
@@ -19,6 +20,7 @@ G_BEGIN_DECLS
 typedef enum
 {
   HEADWAY_DBUS_CHARGE_SUBSCRIPTION,
+  HEADWAY_DBUS_CHARGE_HANDLER,
   HEADWAY_DBUS_CHARGE_CALL,    /* one that waits for its answer */
   HEADWAY_DBUS_CHARGE_PUBLISH, /* one that waits for its turn */
   HEADWAY_DBUS_CHARGE_PUBLISHER,

@@ -178,6 +178,7 @@ publish (HeadwayBatch *batch, PendingPublish *pending, HeadwayInstant now)
 {
   GError *error = NULL;
 
+  headway_batch_set_origin (batch, pending->peer);
   if (headway_dbus_charge_take (&pending->charge, pending->peer, HEADWAY_DBUS_CHARGE_PUBLISH,
                                 headway_batch_get_cost (batch), NULL, &error))
     headway_bus_table_publish (pending->table, pending->bus, pending->peer->caller.uid, batch, now);

@@ -256,8 +256,9 @@ headway_dbus_service_dispose (GObject *object)
     {
       self->context->is_shut_down = TRUE;
       headway_dbus_publisher_close_all (self->context);
-      /* Ends their subscriptions and pending calls, which hold the context. */
+      /* Ends their subscriptions, handlers and pending calls, which hold the context. */
       headway_dbus_peers_clear (self->context->peers);
+      headway_handler_caller_stop (self->context->caller);
       g_hash_table_iter_init (&iter, self->buses);
       while (g_hash_table_iter_next (&iter, NULL, &impl))
         remove_bus (self, impl);

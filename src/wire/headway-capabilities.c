@@ -14,6 +14,7 @@ static const char *const features[] = {
   "routed_mode",
   "gap_events",
   "publish_ndjson",
+  "handlers",
   NULL
 };
 

@@ -3,6 +3,7 @@
 
 #include "dbus/headway-dbus-names.h"
 #include "dbus/headway-dbus-service.h"
+#include "handler/headway-handler-clock.h"
 #include "wire/headway-clock.h"
 
 #include <stdio.h>
@@ -275,6 +276,7 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   g_autoptr (HeadwayBusTable) table = headway_bus_table_new (HEADWAY_BUS_STORE (store));
   g_autoptr (HeadwayStreamHub) hub = headway_stream_hub_new ();
   g_autoptr (HeadwayDBusService) service = headway_dbus_service_new (connection, table, hub, &info);
+  g_autoptr (HeadwayHandlerClock) clock = headway_handler_clock_new (headway_bus_table_get_dispatcher (table));
   g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
   g_autoptr (GIOChannel) channel = g_io_channel_unix_new (0);
   g_autoptr (GError) error = NULL;

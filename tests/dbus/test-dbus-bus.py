@@ -300,13 +300,6 @@ def properties_are_live(server, name):
 
 
 @suite.test
-def later_members_say_so(server, name):
-    bus = server.client().bus(name)
-    for member, signature, arguments in (('RegisterHandler', '(asoa{sv})', ([], '/x', {})),):
-        expect('NotSupported', bus.call, member, signature, *arguments, says=member)
-
-
-@suite.test
 def list_subscriptions(server, name):
     client = server.client()
     bus = client.bus(name)

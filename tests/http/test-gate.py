@@ -303,7 +303,7 @@ def capabilities():
         assert value["transports"] == ["rest"]
         features = value["features"]
         for tag in ("health", "capabilities", "session_events", "slow_client_warning", "typed_event_schema", "client_identity",
-                    "topic_filter", "routed_mode", "gap_events", "publish_ndjson", "writer_idle_timeout"):
+                    "topic_filter", "routed_mode", "gap_events", "publish_ndjson", "handlers", "writer_idle_timeout"):
             assert features.count(tag) == 1, (tag, features)
         assert value["limits"]["maxSubscribers"] == 64
         assert server.request("GET", "/health").json == {"status": "ok"}
