@@ -162,7 +162,8 @@ headway_dispatcher_forget_bus (HeadwayDispatcher *self, HeadwayBus *bus, Headway
   if (g_hash_table_lookup (self->sets, bus) == NULL)
     return;
   for (guint i = 0; i < handlers->len; i++)
-    headway_handler_drop (g_ptr_array_index (handlers, i), now);
+    headway_handler_end (g_ptr_array_index (handlers, i), now);
+  headway_dispatcher_settle (self, now);
   headway_bus_set_handlers (bus, NULL);
   g_hash_table_remove (self->sets, bus);
 }
@@ -365,10 +366,10 @@ headway_dispatcher_settle (HeadwayDispatcher *self, HeadwayInstant now)
       HeadwayHandler *handler;
 
       tell_abandoned (self);
-      while ((handler = next_handler (self)) != NULL)
-        start_call (self, handler->ready.head->data, now);
       headway_decision_tell_settled (self, now);
       headway_decision_publish (self, &budget, now);
+      while ((handler = next_handler (self)) != NULL)
+        start_call (self, handler->ready.head->data, now);
       tell_ended (self);
       is_busy = self->abandoned.length > 0 || next_handler (self) != NULL || self->settled.length > 0 ||
                 (self->published.length > 0 && budget > 0) || self->ended.length > 0;

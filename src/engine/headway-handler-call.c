@@ -74,6 +74,7 @@ static void
 give_back (HeadwayHandlerCall *self, HeadwayVerdict verdict, HeadwayEvent *event, char *reason, HeadwayInstant now)
 {
   g_autoptr (HeadwayDispatcher) dispatcher = g_object_ref (self->dispatcher);
+  g_autofree char *owned_reason = reason;
   HeadwayStep *step = self->step;
 
   if (headway_timer_is_set (&self->handler->pause))
@@ -82,7 +83,7 @@ give_back (HeadwayHandlerCall *self, HeadwayVerdict verdict, HeadwayEvent *event
       headway_dispatcher_update_handler (dispatcher, self->handler);
     }
   if (step != NULL)
-    headway_step_end (step, verdict, event, reason, now);
+    headway_step_end (step, verdict, event, g_steal_pointer (&owned_reason), now);
   call_free (self);
   headway_dispatcher_settle (dispatcher, now);
 }

@@ -55,6 +55,8 @@ HeadwayHandler *headway_handler_new (HeadwayBus *bus,
                                      const HeadwayHandlerOptions *options,
                                      const HeadwayLimits *limits,
                                      GError **error);
+/* headway_handler_drop(), but for headway_dispatcher_settle(). */
+void headway_handler_end (HeadwayHandler *self, HeadwayInstant now);
 /* The order of routing.md 1.10: priority, name, registration. */
 int headway_handler_compare (const HeadwayHandler *a, const HeadwayHandler *b);
 

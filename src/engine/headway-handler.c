@@ -129,36 +129,42 @@ headway_handler_unregister (HeadwayHandler *self, HeadwayInstant now)
   headway_dispatcher_settle (self->dispatcher, now);
 }
 
-/* Those that stand in its queues; a step of phase `pre` that does not, asks for its handler when its turn comes. */
-static GPtrArray *
-list_steps (HeadwayHandler *self)
+/* From the last to the first, so that none comes to stand at the head on the way. Each may take others with it, such
+ * as those of one publish that is denied. A step that is over is the head, of a chain that is under way elsewhere. */
+static void
+lose_steps (HeadwayHandlerQueue *queue, HeadwayInstant now)
 {
-  GPtrArray *steps = g_ptr_array_new ();
-  GHashTableIter iter;
-  gpointer value;
+  while (queue->steps.tail != NULL && !headway_step_is_over (queue->steps.tail->data))
+    headway_step_lose_handler (queue->steps.tail->data, now);
+}
 
-  g_hash_table_iter_init (&iter, self->queues.queues);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    for (GList *at = ((HeadwayHandlerQueue *) value)->steps.tail; at != NULL; at = at->prev)
-      g_ptr_array_add (steps, at->data);
-  return steps;
+void
+headway_handler_end (HeadwayHandler *self, HeadwayInstant now)
+{
+  g_autoptr (GList) queues = NULL;
+
+  if (self->state == HEADWAY_HANDLER_ENDED)
+    return;
+  stop_matching (self);
+  self->state = HEADWAY_HANDLER_ENDED;
+  /* No queue comes or goes from here on. */
+  queues = g_hash_table_get_values (self->queues.queues);
+  for (GList *at = queues; at != NULL; at = at->next)
+    lose_steps (at->data, now);
+  /* Those of phase `pre` whose turn has not come. */
+  self->handled += self->n_unfinished;
+  self->n_unfinished = 0;
+  headway_dispatcher_end_handler (self->dispatcher, self);
 }
 
 void
 headway_handler_drop (HeadwayHandler *self, HeadwayInstant now)
 {
   g_autoptr (HeadwayHandler) guard = g_object_ref (self);
-  g_autoptr (GPtrArray) steps = NULL;
 
   if (self->state == HEADWAY_HANDLER_ENDED)
     return;
-  stop_matching (self);
-  self->state = HEADWAY_HANDLER_ENDED;
-  /* From the last of each queue to its first, so that none comes to stand at the head on the way. */
-  steps = list_steps (self);
-  for (guint i = 0; i < steps->len; i++)
-    headway_step_lose_handler (g_ptr_array_index (steps, i), now);
-  headway_dispatcher_end_handler (self->dispatcher, self);
+  headway_handler_end (self, now);
   headway_dispatcher_settle (self->dispatcher, now);
 }
 

@@ -147,8 +147,21 @@ finish_step (HeadwayStep *self, HeadwayStepState state)
   headway_dispatcher_end_if_drained (self->work->dispatcher, handler);
 }
 
-static gboolean
-is_over (const HeadwayStep *self)
+/* Its handler is not needed any more, and has lost nothing by it. One that has ended has counted it. */
+static void
+spare_step (HeadwayStep *self)
+{
+  if (self->state == HEADWAY_STEP_ASIDE && self->handler->state == HEADWAY_HANDLER_ENDED)
+    {
+      self->state = HEADWAY_STEP_DONE;
+      return;
+    }
+  finish_step (self, HEADWAY_STEP_DONE);
+  self->handler->handled++;
+}
+
+gboolean
+headway_step_is_over (const HeadwayStep *self)
 {
   return self->state == HEADWAY_STEP_DONE || self->state == HEADWAY_STEP_GONE;
 }
@@ -161,11 +174,8 @@ work_free (HeadwayWork *self, HeadwayInstant now)
     {
       HeadwayStep *step = &self->steps[i];
 
-      if (!is_over (step))
-        {
-          finish_step (step, HEADWAY_STEP_DONE);
-          step->handler->handled++;
-        }
+      if (!headway_step_is_over (step))
+        spare_step (step);
       leave_queue (step, now);
     }
   for (guint i = 0; i < self->n_steps; i++)
@@ -221,7 +231,7 @@ static void
 work_lose (HeadwayWork *self, HeadwayDispatchDropReason reason, HeadwayInstant now)
 {
   for (guint i = 0; i < self->n_steps; i++)
-    if (!is_over (&self->steps[i]))
+    if (!headway_step_is_over (&self->steps[i]))
       lose_step (&self->steps[i], reason, now);
   work_free (self, now);
 }
@@ -367,10 +377,9 @@ headway_work_detach (HeadwayWork *self, HeadwayInstant now)
 
       if (step->state == HEADWAY_STEP_CALLED)
         is_called = TRUE;
-      else if (!is_over (step))
+      else if (!headway_step_is_over (step))
         {
-          finish_step (step, HEADWAY_STEP_DONE);
-          step->handler->handled++;
+          spare_step (step);
           leave_queue (step, now);
           self->n_left--;
         }
@@ -505,11 +514,8 @@ work_turn (HeadwayWork *self, HeadwayInstant now)
       HeadwayStep *step = &self->steps[self->at];
 
       if (step->state == HEADWAY_STEP_ASIDE && step->handler->state == HEADWAY_HANDLER_ENDED)
-        {
-          finish_step (step, HEADWAY_STEP_DONE);
-          step->handler->handled++;
-        }
-      if (!is_over (step))
+        spare_step (step);
+      if (!headway_step_is_over (step))
         break;
       count_verdict (step, HEADWAY_VERDICT_ERROR, "it has left", now);
       if (!advance (self, HEADWAY_VERDICT_ERROR, NULL, NULL, now))
@@ -615,6 +621,6 @@ headway_step_lose_handler (HeadwayStep *self, HeadwayInstant now)
     }
   else if (self->work->phase == HEADWAY_PHASE_PRE)
     headway_step_end (self, HEADWAY_VERDICT_ERROR, NULL, g_strdup ("it has left"), now);
-  else if (!is_over (self))
+  else if (!headway_step_is_over (self))
     lose_post (self, now);
 }

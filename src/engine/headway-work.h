@@ -109,6 +109,8 @@ void headway_work_detach (HeadwayWork *self, HeadwayInstant now);
  * The step is done: the work goes on or ends, and may be gone when this returns. A call under way is none any more.
  */
 void headway_step_end (HeadwayStep *self, HeadwayVerdict verdict, HeadwayEvent *event, char *reason, HeadwayInstant now);
+/* Nothing is to be done any more. */
+gboolean headway_step_is_over (const HeadwayStep *self);
 /* It is being called. */
 void headway_step_begin_call (HeadwayStep *self, HeadwayInstant now);
 /* Its deadline is over. */
