@@ -17,6 +17,7 @@
 static const char *const subscribers[] = {
   [HEADWAY_SUBSCRIBER_SSE] = "sse",
   [HEADWAY_SUBSCRIBER_DBUS] = "dbus",
+  [HEADWAY_SUBSCRIBER_STREAM] = "stream",
   [HEADWAY_SUBSCRIBER_DISPATCHER] = "dispatcher",
   [HEADWAY_SUBSCRIBER_MONITOR] = "monitor",
   [HEADWAY_SUBSCRIBER_OTHER] = "other",
@@ -92,6 +93,7 @@ static const char *const verdicts[] = {
 static const char *const transports[] = {
   [HEADWAY_TRANSPORT_DBUS] = "dbus",
   [HEADWAY_TRANSPORT_HTTP] = "http",
+  [HEADWAY_TRANSPORT_STREAM] = "stream",
 };
 static const char *const quota_levels[] = {
   [HEADWAY_QUOTA_LEVEL_PRINCIPAL] = "principal",
@@ -284,14 +286,14 @@ static const HeadwayMetricFamily families[] = {
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_SSE_OPENED,
     { NULL },
-    "Event streams opened over HTTP.",
+    "Event streams opened, over HTTP or by OpenStream().",
   },
   {
     "headway_sse_closed_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_SSE_CLOSED,
     { &by_sse_close },
-    "Event streams closed over HTTP.",
+    "Event streams closed, over HTTP or of OpenStream().",
   },
   {
     "headway_sse_frames_total",
@@ -333,7 +335,7 @@ static const HeadwayMetricFamily families[] = {
     HEADWAY_METRIC_GAUGE,
     HEADWAY_METRIC_CONNECTIONS,
     { &by_transport },
-    "Connections of clients: callers on the message bus, sockets over HTTP.",
+    "Connections of clients: callers on the message bus, sockets over HTTP, streams of OpenStream().",
   },
   {
     "headway_subscriptions",

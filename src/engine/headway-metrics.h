@@ -13,6 +13,7 @@ typedef enum
 {
   HEADWAY_SUBSCRIBER_SSE,
   HEADWAY_SUBSCRIBER_DBUS,
+  HEADWAY_SUBSCRIBER_STREAM,
   HEADWAY_SUBSCRIBER_DISPATCHER,
   HEADWAY_SUBSCRIBER_MONITOR,
   HEADWAY_SUBSCRIBER_OTHER,
@@ -58,7 +59,7 @@ typedef enum
 
 /* In the order of HeadwayResyncReason. */
 #define HEADWAY_N_RESYNCS 4
-/* In the order of HeadwayStreamCloseReason, which is of src/http. */
+/* In the order of HeadwayStreamCloseReason, which is of src/stream. */
 #define HEADWAY_N_SSE_CLOSES 8
 
 typedef enum
@@ -86,6 +87,7 @@ typedef enum
 {
   HEADWAY_TRANSPORT_DBUS,
   HEADWAY_TRANSPORT_HTTP,
+  HEADWAY_TRANSPORT_STREAM, /* socket pairs of OpenStream() */
   HEADWAY_N_TRANSPORTS
 } HeadwayTransport;
 

@@ -16,7 +16,7 @@ struct _HeadwayRoutedSubscription
   HeadwayRoute route;
   HeadwayNotice closing; /* behind all that waits */
   gboolean has_closing;
-  guint64 end_id;            /* the last id offered before it was evicted; 0: not evicted */
+  guint64 end_id;            /* the last id offered before it was evicted or closed; 0: it was not */
   HeadwayRouteStats counted; /* what the metrics know of */
 };
 
@@ -166,7 +166,11 @@ routed_finish (HeadwaySubscription *subscription, gboolean drop)
   HeadwayRoutedSubscription *self = HEADWAY_ROUTED_SUBSCRIPTION (subscription);
 
   if (!drop)
-    return;
+    {
+      /* The bus goes on without it. */
+      self->end_id = last_offered_id (self);
+      return;
+    }
   /* The books: what a reader left behind is lost to it. */
   headway_subscription_get_private (subscription)->dropped += self->route.count;
   headway_route_drop (&self->route);

@@ -279,6 +279,17 @@ headway_subscription_abort (HeadwaySubscription *self)
 }
 
 void
+headway_subscription_close (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  if (priv->is_ended)
+    return;
+  HEADWAY_SUBSCRIPTION_GET_CLASS (self)->finish (self, FALSE);
+  headway_subscription_end (self, FALSE);
+}
+
+void
 headway_subscription_evict_idle (HeadwaySubscription *self, gint64 idle_ms, gint64 timeout_ms)
 {
   HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);

@@ -116,6 +116,8 @@ void headway_subscription_detach (HeadwaySubscription *self, HeadwaySink *sink);
 
 /* The reader leaves: what waits is dropped at once, the slot is free at once. Any number of times. */
 void headway_subscription_abort (HeadwaySubscription *self);
+/* Its owner closes it while it is being read: nothing more comes, what waits stays readable. Any number of times. */
+void headway_subscription_close (HeadwaySubscription *self);
 /* Ends it with `client_evicted`, reason writer_idle_timeout (sse-contract.md 1.5); what waits stays
  * readable before it. */
 void headway_subscription_evict_idle (HeadwaySubscription *self, gint64 idle_ms, gint64 timeout_ms);
@@ -150,7 +152,7 @@ guint64 headway_subscription_get_delivered (HeadwaySubscription *self);
 guint64 headway_subscription_get_last_delivered_id (HeadwaySubscription *self);
 
 /* Adapters name who reads and how, for ListSubscriptions. @owner is copied, @sink_kind a literal:
- * one of `dbus`, `sse`, `none`. */
+ * one of `dbus`, `sse`, `stream`, `none`. */
 void headway_subscription_set_owner (HeadwaySubscription *self, const char *owner, guint32 uid);
 void headway_subscription_set_sink_kind (HeadwaySubscription *self, const char *sink_kind);
 const char *headway_subscription_get_owner (HeadwaySubscription *self);

@@ -11,13 +11,12 @@
 /* Longer batches are left in pieces: copying them would cost what it saves. */
 #define JOINT_BYTES_MAX (64 * 1024)
 
-#define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
+/* A Unix socket takes so much in one go, or nothing of it: what it copies into one buffer. Without chunks a
+ * reader cannot tell a frame that was cut from the end, so frames are written in groups of such a size: a
+ * reader that stops has whole frames, but for one that is larger itself. */
+#define GROUP_BYTES_MAX (32 * 1024)
 
-static inline gsize
-frame_length (const HeadwaySseFrame *frame, gboolean is_chunked)
-{
-  return is_chunked ? frame->length : frame->body_length;
-}
+#define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
 
 void
 headway_stream_batch_clear (HeadwayStreamBatch *self)
@@ -48,19 +47,19 @@ headway_stream_joint_clear (HeadwayStreamJoint *self)
 
 /* The batch in one piece, or NULL where it has not come twice in a row. */
 static const GByteArray *
-joint_get (HeadwayStreamJoint *self, const HeadwayStreamBatch *batch, gboolean is_chunked)
+joint_get (HeadwayStreamJoint *self, const HeadwayStreamBatch *batch, HeadwayStreamFormat format)
 {
   gsize size = batch->count * sizeof batch->frames[0];
 
   if (batch->bytes > JOINT_BYTES_MAX || batch->offset > 0)
     return NULL;
 
-  if (self->count != batch->count || self->is_chunked != is_chunked || memcmp (self->frames, batch->frames, size) != 0)
+  if (self->count != batch->count || self->format != format || memcmp (self->frames, batch->frames, size) != 0)
     {
       headway_stream_joint_forget (self);
       memcpy (self->frames, batch->frames, size);
       self->count = batch->count;
-      self->is_chunked = is_chunked;
+      self->format = format;
       for (guint i = 0; i < self->count; i++)
         headway_sse_frame_ref (self->frames[i]);
       return NULL;
@@ -73,7 +72,7 @@ joint_get (HeadwayStreamJoint *self, const HeadwayStreamBatch *batch, gboolean i
   for (guint i = 0; i < self->count; i++)
     {
       struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
-      guint n = headway_sse_frame_get_pieces (self->frames[i], is_chunked, pieces);
+      guint n = headway_sse_frame_get_pieces (self->frames[i], format, pieces);
 
       for (guint j = 0; j < n; j++)
         g_byte_array_append (self->bytes, pieces[j].iov_base, (guint) pieces[j].iov_len);
@@ -81,15 +80,35 @@ joint_get (HeadwayStreamJoint *self, const HeadwayStreamBatch *batch, gboolean i
   return self->bytes;
 }
 
+/* How many frames go out in one write. */
+static guint
+get_group (const HeadwayStreamBatch *self, HeadwayStreamFormat format)
+{
+  gsize bytes;
+  guint n;
+
+  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
+    return self->count;
+
+  bytes = headway_sse_frame_get_length (self->frames[0], format) - self->offset;
+  for (n = 1; n < self->count; n++)
+    {
+      bytes += headway_sse_frame_get_length (self->frames[n], format);
+      if (bytes > GROUP_BYTES_MAX)
+        break;
+    }
+  return n;
+}
+
 static gssize
-send_pieces (const HeadwayStreamBatch *self, int fd, gboolean is_chunked)
+send_pieces (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat format)
 {
   struct iovec pieces[HEADWAY_STREAM_BATCH_FRAMES * HEADWAY_SSE_FRAME_PIECES];
   struct msghdr message = { .msg_iov = pieces };
   gsize offset = self->offset;
 
-  for (guint i = 0; i < self->count; i++)
-    message.msg_iovlen += headway_sse_frame_get_pieces (self->frames[i], is_chunked, pieces + message.msg_iovlen);
+  for (guint i = 0; i < n; i++)
+    message.msg_iovlen += headway_sse_frame_get_pieces (self->frames[i], format, pieces + message.msg_iovlen);
   /* What is written already ends within the first frame. */
   while (offset >= message.msg_iov->iov_len)
     {
@@ -103,34 +122,34 @@ send_pieces (const HeadwayStreamBatch *self, int fd, gboolean is_chunked)
 }
 
 static gssize
-send_once (const HeadwayStreamBatch *self, int fd, gboolean is_chunked, HeadwayStreamJoint *joint)
+send_once (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat format, HeadwayStreamJoint *joint)
 {
   const GByteArray *whole;
 
-  if (self->count == 1 && self->frames[0]->rest == NULL)
+  if (n == 1 && self->frames[0]->rest == NULL)
     {
       struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
 
-      headway_sse_frame_get_pieces (self->frames[0], is_chunked, pieces);
+      headway_sse_frame_get_pieces (self->frames[0], format, pieces);
       return send (fd, (const char *) pieces[0].iov_base + self->offset, pieces[0].iov_len - self->offset, SEND_FLAGS);
     }
 
-  whole = joint_get (joint, self, is_chunked);
+  whole = n == self->count ? joint_get (joint, self, format) : NULL;
   if (whole != NULL)
     return send (fd, whole->data, whole->len, SEND_FLAGS);
-  return send_pieces (self, fd, is_chunked);
+  return send_pieces (self, n, fd, format);
 }
 
 /* Drops what the kernel has taken. */
 static void
-consume (HeadwayStreamBatch *self, gsize written, gboolean is_chunked)
+consume (HeadwayStreamBatch *self, gsize written, HeadwayStreamFormat format)
 {
   guint done = 0;
 
   written += self->offset;
-  while (done < self->count && written >= frame_length (self->frames[done], is_chunked))
+  while (done < self->count && written >= headway_sse_frame_get_length (self->frames[done], format))
     {
-      written -= frame_length (self->frames[done], is_chunked);
+      written -= headway_sse_frame_get_length (self->frames[done], format);
       self->bytes -= self->frames[done]->length;
       headway_sse_frame_unref (self->frames[done++]);
     }
@@ -143,29 +162,33 @@ consume (HeadwayStreamBatch *self, gsize written, gboolean is_chunked)
 HeadwayStreamWrite
 headway_stream_batch_write (HeadwayStreamBatch *self,
                             int fd,
-                            gboolean is_chunked,
+                            HeadwayStreamFormat format,
                             HeadwayStreamJoint *joint,
                             HeadwayStreamStats *stats,
                             gsize *written)
 {
-  gssize n;
-
   *written = 0;
-  if (self->count == 0)
-    return HEADWAY_STREAM_WRITE_DONE;
+  while (self->count > 0)
+    {
+      guint group = get_group (self, format);
+      guint before = self->count;
+      gssize n;
 
-  do
-    n = send_once (self, fd, is_chunked, joint);
-  while (n < 0 && errno == EINTR);
+      do
+        n = send_once (self, group, fd, format, joint);
+      while (n < 0 && errno == EINTR);
 
-  stats->writes++;
-  if (n < 0)
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? HEADWAY_STREAM_WRITE_BLOCKED
-                                                                       : HEADWAY_STREAM_WRITE_FAILED;
+      stats->writes++;
+      if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? HEADWAY_STREAM_WRITE_BLOCKED
+                                                                           : HEADWAY_STREAM_WRITE_FAILED;
 
-  *written = (gsize) n;
-  stats->bytes += (guint64) n;
-  consume (self, (gsize) n, is_chunked);
-  /* A short write is a full socket; asking again would only say so. */
-  return self->count == 0 ? HEADWAY_STREAM_WRITE_DONE : HEADWAY_STREAM_WRITE_BLOCKED;
+      *written += (gsize) n;
+      stats->bytes += (guint64) n;
+      consume (self, (gsize) n, format);
+      /* A short write is a full socket; asking again would only say so. */
+      if (before - self->count < group)
+        return HEADWAY_STREAM_WRITE_BLOCKED;
+    }
+  return HEADWAY_STREAM_WRITE_DONE;
 }

@@ -30,7 +30,7 @@ typedef struct
 {
   HeadwaySseFrame *frames[HEADWAY_STREAM_BATCH_FRAMES]; /* owned */
   guint count;
-  gboolean is_chunked;
+  HeadwayStreamFormat format;
   GByteArray *bytes; /* owned, nullable: empty until the batch has come twice */
 } HeadwayStreamJoint;
 
@@ -61,7 +61,7 @@ void headway_stream_batch_clear (HeadwayStreamBatch *self);
 /* Writes as much as @fd takes now, never waiting. @written: (out): bytes it took. */
 HeadwayStreamWrite headway_stream_batch_write (HeadwayStreamBatch *self,
                                                int fd,
-                                               gboolean is_chunked,
+                                               HeadwayStreamFormat format,
                                                HeadwayStreamJoint *joint,
                                                HeadwayStreamStats *stats,
                                                gsize *written);

@@ -3,12 +3,15 @@
 
 #include "stream/headway-stream-hub.h"
 
+#include "engine/headway-error.h"
 #include "stream/headway-stream-frame-cache.h"
 #include "wire/headway-clock.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Two sources serve all streams. The watch source has the default priority: what epoll reports, and
@@ -58,9 +61,9 @@ struct _HeadwayStreamHub
   gint64 next_idle_check_us;
   gint64 next_drain_tick_us;
 
-  HeadwayStreamFrameCache *cache; /* owned */
-  HeadwayStreamJoint joint;
-  HeadwayStreamJoint routed_joint;
+  HeadwayStreamFrameCache *cache;                         /* owned */
+  HeadwayStreamJoint joints[2][HEADWAY_N_STREAM_FORMATS]; /* those of routed streams are the second */
+  guint n_pairs;
   HeadwayStreamStats stats;
   HeadwaySseFrame *heartbeat; /* owned */
   HeadwaySseFrame *retry;     /* owned */
@@ -85,6 +88,7 @@ remove_writer (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gboolean is_
   if (writer->is_dirty)
     g_queue_unlink (writer->is_urgent ? &self->urgent : &self->dirty, &writer->dirty_link);
   g_queue_unlink (writer->is_draining ? &self->draining : &self->open, &writer->link);
+  self->n_pairs -= writer->is_pair ? 1 : 0;
   headway_stream_writer_free (writer, is_reset);
   if (self->open.length == 0 && self->draining.length == 0)
     headway_stream_frame_cache_clear (self->cache);
@@ -140,6 +144,27 @@ headway_stream_hub_begin_drain (HeadwayStreamHub *self, HeadwayStreamWriter *wri
     self->next_drain_tick_us = now_us + MIN (DRAIN_TICK_US, self->drain_window_us);
 }
 
+static void
+add_writer (HeadwayStreamHub *self, HeadwayStreamWriter *writer, guint32 interest, gint64 now_us)
+{
+  struct epoll_event event = { .events = interest, .data.ptr = writer };
+
+  self->stats.opened++;
+  writer->interest = event.events;
+  writer->next_heartbeat_us = now_us + self->heartbeat_us;
+  if (self->open.length == 0)
+    self->next_idle_check_us = now_us;
+  g_queue_push_tail_link (&self->open, &writer->link);
+  headway_stream_hub_mark_dirty (self, writer);
+
+  if (epoll_ctl (self->epoll_fd, EPOLL_CTL_ADD, writer->fd, &event) < 0)
+    {
+      g_warning ("cannot watch a stream: %s", g_strerror (errno));
+      writer->reason = HEADWAY_STREAM_CLOSE_SOCKET_ERROR;
+      writer->is_gone = TRUE;
+    }
+}
+
 void
 headway_stream_hub_adopt (HeadwayStreamHub *self,
                           int fd,
@@ -149,25 +174,43 @@ headway_stream_hub_adopt (HeadwayStreamHub *self,
                           GDestroyNotify released,
                           gpointer released_data)
 {
+  HeadwayStreamFormat format = is_chunked ? HEADWAY_STREAM_FORMAT_SSE_CHUNKED : HEADWAY_STREAM_FORMAT_SSE;
   gint64 now_us = g_get_monotonic_time ();
-  HeadwayStreamWriter *writer = headway_stream_writer_new (self, fd, subscription, is_chunked, now_us, released, released_data);
-  struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = writer };
+  HeadwayStreamWriter *writer = headway_stream_writer_new (self, fd, subscription, format, FALSE, now_us, released, released_data);
 
-  self->stats.opened++;
-  writer->interest = event.events;
-  writer->next_heartbeat_us = now_us + self->heartbeat_us;
-  if (self->open.length == 0)
-    self->next_idle_check_us = now_us;
-  g_queue_push_tail_link (&self->open, &writer->link);
   headway_stream_writer_queue (writer, headway_sse_frame_new_raw (head->str, head->len));
   headway_stream_writer_queue (writer, headway_sse_frame_ref (self->retry));
+  add_writer (self, writer, EPOLLIN | EPOLLRDHUP, now_us);
+}
 
-  if (epoll_ctl (self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+HeadwayStreamWriter *
+headway_stream_hub_open (HeadwayStreamHub *self,
+                         HeadwaySubscription *subscription,
+                         HeadwayStreamFormat format,
+                         GDestroyNotify released,
+                         gpointer released_data,
+                         int *fd,
+                         GError **error)
+{
+  gint64 now_us = g_get_monotonic_time ();
+  HeadwayStreamWriter *writer;
+  int fds[2];
+
+  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
     {
-      g_warning ("cannot watch a stream: %s", g_strerror (errno));
-      writer->reason = HEADWAY_STREAM_CLOSE_SOCKET_ERROR;
-      writer->is_gone = TRUE;
+      g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "cannot make a socket pair: %s", g_strerror (errno));
+      return NULL;
     }
+  /* The other end is the reader's, who may want to block. */
+  g_unix_set_fd_nonblocking (fds[0], TRUE, NULL);
+  setsockopt (fds[0], SOL_SOCKET, SO_SNDBUF, &(int){ HEADWAY_STREAM_PAIR_BUFFER }, sizeof (int));
+  writer = headway_stream_writer_new (self, fds[0], g_object_ref (subscription), format, TRUE, now_us, released, released_data);
+  if (format != HEADWAY_STREAM_FORMAT_NDJSON)
+    headway_stream_writer_queue (writer, headway_sse_frame_ref (self->retry));
+  self->n_pairs++;
+  add_writer (self, writer, EPOLLIN, now_us);
+  *fd = fds[1];
+  return writer;
 }
 
 /* --- The clock ------------------------------------------------------------------------------ */
@@ -273,8 +316,11 @@ flush (HeadwayStreamHub *self)
   give_turns (self, &self->dirty);
   if (self->dirty.length == 0)
     {
-      headway_stream_joint_forget (&self->joint);
-      headway_stream_joint_forget (&self->routed_joint);
+      for (guint i = 0; i < HEADWAY_N_STREAM_FORMATS; i++)
+        {
+          headway_stream_joint_forget (&self->joints[FALSE][i]);
+          headway_stream_joint_forget (&self->joints[TRUE][i]);
+        }
     }
   self->dirty_since_us = g_get_monotonic_time ();
   self->dirty_turns = 0;
@@ -412,8 +458,11 @@ headway_stream_hub_finalize (GObject *object)
 {
   HeadwayStreamHub *self = HEADWAY_STREAM_HUB (object);
 
-  headway_stream_joint_clear (&self->joint);
-  headway_stream_joint_clear (&self->routed_joint);
+  for (guint i = 0; i < HEADWAY_N_STREAM_FORMATS; i++)
+    {
+      headway_stream_joint_clear (&self->joints[FALSE][i]);
+      headway_stream_joint_clear (&self->joints[TRUE][i]);
+    }
   headway_stream_frame_cache_free (self->cache);
   headway_sse_frame_unref (self->heartbeat);
   headway_sse_frame_unref (self->retry);
@@ -511,6 +560,7 @@ headway_stream_hub_collect (HeadwayStreamHub *self, HeadwayMetrics *metrics)
 {
   const HeadwayStreamStats *stats = headway_stream_hub_get_stats (self);
 
+  headway_metrics_set (metrics, HEADWAY_METRIC_CONNECTIONS + HEADWAY_TRANSPORT_STREAM, self->n_pairs);
   headway_metrics_set (metrics, HEADWAY_METRIC_SSE_OPENED, (gint64) stats->opened);
   for (guint i = 0; i < HEADWAY_STREAM_N_CLOSE_REASONS; i++)
     headway_metrics_set (metrics, HEADWAY_METRIC_SSE_CLOSED + i, (gint64) stats->closed[i]);
@@ -531,7 +581,13 @@ headway_stream_hub_get_frame (HeadwayStreamHub *self, HeadwayStreamWriter *write
 HeadwayStreamJoint *
 headway_stream_hub_get_joint (HeadwayStreamHub *self, HeadwayStreamWriter *writer)
 {
-  return writer->is_routed ? &self->routed_joint : &self->joint;
+  return &self->joints[writer->is_routed][writer->format];
+}
+
+guint
+headway_stream_hub_get_n_draining (HeadwayStreamHub *self)
+{
+  return self->draining.length;
 }
 
 HeadwayStreamStats *

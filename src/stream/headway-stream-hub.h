@@ -42,6 +42,31 @@ void headway_stream_hub_adopt (HeadwayStreamHub *self,
                                GDestroyNotify released,
                                gpointer released_data);
 
+/* What the kernel may hold of a socket pair: so its reader feels how fast it is, and so do we (decisions.md 19). */
+#define HEADWAY_STREAM_PAIR_BUFFER (64 * 1024)
+
+/**
+ * headway_stream_hub_open:
+ * @subscription: without a reader yet
+ * @format: not HEADWAY_STREAM_FORMAT_SSE_CHUNKED
+ * @released: (nullable): called with @released_data once our end is closed
+ * @fd: (out): the reader's end, close-on-exec; the caller's to hand over and close
+ *
+ * Opens a stream over a socket pair (dbus-api.md, OpenStream). From here on it lives by itself: until the reader
+ * closes its end, or the subscription ends and what waited is written, or the drain window is over.
+ *
+ * Returns: (nullable): the writer, borrowed, valid until @released; NULL with HEADWAY_ERROR_UNAVAILABLE.
+ */
+HeadwayStreamWriter *headway_stream_hub_open (HeadwayStreamHub *self,
+                                              HeadwaySubscription *subscription,
+                                              HeadwayStreamFormat format,
+                                              GDestroyNotify released,
+                                              gpointer released_data,
+                                              int *fd,
+                                              GError **error);
+
+/* Streams that have ended and wait for their readers. */
+guint headway_stream_hub_get_n_draining (HeadwayStreamHub *self);
 /* Streams whose socket is still open. */
 guint headway_stream_hub_get_n_streams (HeadwayStreamHub *self);
 const HeadwayStreamStats *headway_stream_hub_get_stats (HeadwayStreamHub *self);
@@ -52,7 +77,7 @@ void headway_stream_hub_collect (HeadwayStreamHub *self, HeadwayMetrics *metrics
 
 /* The frame that @writer sends for @event. (transfer full) */
 HeadwaySseFrame *headway_stream_hub_get_frame (HeadwayStreamHub *self, HeadwayStreamWriter *writer, HeadwayEvent *event, guint64 resume_id);
-/* Those of routed streams have one of their own: their frames differ from all others. */
+/* One for each format; those of routed streams have their own: their frames differ from all others. */
 HeadwayStreamJoint *headway_stream_hub_get_joint (HeadwayStreamHub *self, HeadwayStreamWriter *writer);
 HeadwayStreamStats *headway_stream_hub_get_counts (HeadwayStreamHub *self);
 HeadwaySseFrame *headway_stream_hub_get_heartbeat (HeadwayStreamHub *self); /* (transfer none) */

@@ -16,6 +16,9 @@
 /* What a peer may send behind its request before nobody reads it any more (decisions.md 19). */
 #define STRAY_BYTES_MAX (64 * 1024)
 
+/* What a reader of a socket pair may have in it when the stream ends, in reads of 4 KiB: more than its end holds. */
+#define PAIR_STRAY_READS 128
+
 /* Portions of HEADWAY_DISPATCH_EVENTS that one turn pulls. */
 #define PULL_PORTIONS 8
 
@@ -46,7 +49,7 @@ static void
 write_out (HeadwayStreamWriter *self)
 {
   gsize written;
-  HeadwayStreamWrite result = headway_stream_batch_write (&self->batch, self->fd, self->is_chunked,
+  HeadwayStreamWrite result = headway_stream_batch_write (&self->batch, self->fd, self->format,
                                                           headway_stream_hub_get_joint (self->hub, self),
                                                           headway_stream_hub_get_counts (self->hub), &written);
   int code = errno;
@@ -59,6 +62,9 @@ write_out (HeadwayStreamWriter *self)
     case HEADWAY_STREAM_WRITE_DONE:
       break;
     case HEADWAY_STREAM_WRITE_BLOCKED:
+      /* Without heartbeats its last write may be long ago: it is idle from here on. */
+      if (self->format == HEADWAY_STREAM_FORMAT_NDJSON && written == 0)
+        self->last_write_us = g_get_monotonic_time ();
       self->is_blocked = TRUE;
       headway_stream_hub_get_counts (self->hub)->blocked++;
       headway_stream_hub_watch (self->hub, self, self->interest | EPOLLOUT);
@@ -122,7 +128,8 @@ HeadwayStreamWriter *
 headway_stream_writer_new (HeadwayStreamHub *hub,
                            int fd,
                            HeadwaySubscription *subscription,
-                           gboolean is_chunked,
+                           HeadwayStreamFormat format,
+                           gboolean is_pair,
                            gint64 now_us,
                            GDestroyNotify released,
                            gpointer released_data)
@@ -139,7 +146,8 @@ headway_stream_writer_new (HeadwayStreamHub *hub,
   self->opened_us = now_us;
   self->last_write_us = now_us;
   self->fd = fd;
-  self->is_chunked = is_chunked;
+  self->format = format;
+  self->is_pair = is_pair;
   self->is_routed = headway_subscription_get_mode (subscription) == HEADWAY_MODE_ROUTED;
   headway_subscription_attach (subscription, &self->sink, NULL);
   /* A replay, a snapshot, or a bus that is closed already. */
@@ -193,9 +201,23 @@ finish (HeadwayStreamWriter *self)
   drop_subscription (self);
   self->is_over = TRUE;
   self->owes_heartbeat = FALSE;
-  if (self->is_chunked)
+  if (self->format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
     headway_stream_batch_append (&self->batch, headway_sse_frame_new_raw (final_chunk, strlen (final_chunk)));
   write_out (self);
+}
+
+/* Everything is in the kernel, and of a socket pair the reader can take it from there whatever becomes of our
+ * end; only what it wrote and nobody read would turn its end of file into an error. */
+static void
+shut_pair (HeadwayStreamWriter *self)
+{
+  char scratch[4096];
+
+  self->is_shut = TRUE;
+  shutdown (self->fd, SHUT_RDWR);
+  for (guint i = 0; i < PAIR_STRAY_READS && recv (self->fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
+    ;
+  set_gone (self, self->reason);
 }
 
 /* Everything is in the kernel. Closing now would turn input that nobody read into a reset, which
@@ -203,6 +225,11 @@ finish (HeadwayStreamWriter *self)
 static void
 shut (HeadwayStreamWriter *self)
 {
+  if (self->is_pair)
+    {
+      shut_pair (self);
+      return;
+    }
   self->is_shut = TRUE;
   self->stray_bytes = 0;
   if (shutdown (self->fd, SHUT_WR) < 0)
@@ -293,7 +320,7 @@ headway_stream_writer_turn (HeadwayStreamWriter *self, HeadwayInstant now)
 void
 headway_stream_writer_beat (HeadwayStreamWriter *self)
 {
-  if (self->is_over || self->is_gone)
+  if (self->is_over || self->is_gone || self->format == HEADWAY_STREAM_FORMAT_NDJSON)
     return;
   self->owes_heartbeat = self->is_blocked || !has_room (self);
   if (self->owes_heartbeat || self->is_gone)
@@ -306,6 +333,9 @@ void
 headway_stream_writer_evict_idle (HeadwayStreamWriter *self, gint64 idle_ms, gint64 timeout_ms)
 {
   if (self->is_draining || self->is_over || self->is_gone)
+    return;
+  /* Nothing is written to it while nothing happens. */
+  if (self->format == HEADWAY_STREAM_FORMAT_NDJSON && !self->is_blocked)
     return;
 
   self->was_idle = TRUE;
@@ -347,6 +377,12 @@ drop_stray (HeadwayStreamWriter *self)
     n = recv (self->fd, scratch, sizeof scratch, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
 
+  if (n == 0 && self->is_pair)
+    {
+      /* It has closed its side to write. */
+      headway_stream_hub_watch (self->hub, self, self->interest & ~(guint32) EPOLLIN);
+      return;
+    }
   if (n == 0)
     {
       set_gone (self, HEADWAY_STREAM_CLOSE_CLIENT_DISCONNECT);

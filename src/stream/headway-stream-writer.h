@@ -14,8 +14,9 @@ typedef struct _HeadwayStreamWriter HeadwayStreamWriter;
  *
  * One reader: a subscription on one side, a socket on the other. It goes through these states, and
  * only forward: open (frames flow); draining (the subscription has ended, the rest must be taken
- * within the drain window); over (the final chunk is in the batch); shut (everything is in the
- * kernel, the peer's end is awaited); gone (the hub frees it). Plain, since there may be thousands.
+ * within the drain window); over (the final chunk, of HTTP/1.1, is in the batch); shut (everything is in
+ * the kernel, the peer's end is awaited, of HTTP); gone (the hub frees it). Plain, since there may be
+ * thousands.
  */
 struct _HeadwayStreamWriter
 {
@@ -34,7 +35,8 @@ struct _HeadwayStreamWriter
   guint stray_bytes;
   HeadwayStreamCloseReason reason;
   guint32 interest; /* what epoll watches for */
-  guint is_chunked : 1;
+  HeadwayStreamFormat format;
+  guint is_pair : 1;   /* of OpenStream(): a reader that is no HTTP client */
   guint is_routed : 1; /* its ids are to resume from: decisions.md 32 */
   guint is_dirty : 1;
   guint is_urgent : 1;  /* with is_dirty: in the hub's list of those that pull */
@@ -54,13 +56,14 @@ struct _HeadwayStreamWriter
  * headway_stream_writer_new:
  * @fd: (transfer full): a non-blocking stream socket
  * @subscription: (transfer full): without a reader yet
- * @is_chunked: FALSE: HTTP/1.0, the stream is delimited by its end
+ * @is_pair: @fd is one end of a socket pair: its reader may close its side to write and go on reading
  * @released: (nullable): called with @released_data once the socket is closed
  */
 HeadwayStreamWriter *headway_stream_writer_new (HeadwayStreamHub *hub,
                                                 int fd,
                                                 HeadwaySubscription *subscription,
-                                                gboolean is_chunked,
+                                                HeadwayStreamFormat format,
+                                                gboolean is_pair,
                                                 gint64 now_us,
                                                 GDestroyNotify released,
                                                 gpointer released_data);
@@ -85,7 +88,7 @@ void headway_stream_writer_beat (HeadwayStreamWriter *self);
 /* No write settled for @idle_ms. */
 void headway_stream_writer_evict_idle (HeadwayStreamWriter *self, gint64 idle_ms, gint64 timeout_ms);
 
-/* The drain window has passed. */
+/* The drain window has passed, or must not be waited for: it is gone by the next turn. */
 void headway_stream_writer_expire (HeadwayStreamWriter *self);
 
 G_END_DECLS

@@ -12,7 +12,6 @@
 /* Room for the size of a chunk in hexadecimal digits and CR LF. */
 #define CHUNK_HEAD_MAX 20
 #define CHUNK_TAIL     "\r\n"
-G_STATIC_ASSERT (sizeof CHUNK_TAIL - 1 == HEADWAY_SSE_CHUNK_TAIL_LENGTH);
 
 /* Room for an `id:` line, an `event:` line, and the beginning of an envelope with two ids. */
 #define HEAD_MAX (HEADWAY_TYPE_MAX + 128)
@@ -32,6 +31,7 @@ frame_alloc (gsize body_length)
   self->length = length;
   self->body_offset = head_length;
   self->body_length = body_length;
+  self->line_offset = 0;
   self->rest = NULL;
   self->rest_offset = 0;
   memcpy (self->bytes, head, head_length);
@@ -62,14 +62,15 @@ headway_sse_frame_new (const HeadwayEvent *event, guint64 resume_id)
     id_length = (gsize) g_snprintf (id, sizeof id, "id: %" G_GUINT64_FORMAT "\n", resume_id);
 
   self = frame_alloc (id_length + strlen ("event: \ndata: \n\n") + type_length + envelope_length);
-  self->is_last = headway_event_passes_filters (event);
+  self->is_last = headway_event_passes_filters (event) && !headway_event_is_synthetic (event);
   to = write_bytes (self->bytes + self->body_offset, id, id_length);
   to = write_bytes (to, "event: ", 7);
   to = write_bytes (to, type, type_length);
   to = write_bytes (to, "\ndata: ", 7);
+  self->line_offset = (gsize) (to - self->bytes);
   /* An id is the first member, and its comma the first one. */
   if (headway_event_get_id (event) > 0)
-    self->rest_offset = (gsize) (to - self->bytes) + (gsize) ((const char *) memchr (envelope, ',', envelope_length) - envelope);
+    self->rest_offset = self->line_offset + (gsize) ((const char *) memchr (envelope, ',', envelope_length) - envelope);
   to = write_bytes (to, envelope, envelope_length);
   write_bytes (to, "\n\n", 2);
   return self;
@@ -81,11 +82,14 @@ headway_sse_frame_new_headed (HeadwaySseFrame *shared, const HeadwayEvent *event
   g_autoptr (GString) head = g_string_sized_new (HEAD_MAX);
   gsize rest_length = shared->length - shared->rest_offset - strlen (CHUNK_TAIL);
   HeadwaySseFrame *self;
+  gsize line_offset;
   gsize offset;
 
   if (resume_id > 0)
     g_string_append_printf (head, "id: %" G_GUINT64_FORMAT "\n", resume_id);
-  g_string_append_printf (head, "event: %s\ndata: {", headway_event_get_type (event));
+  g_string_append_printf (head, "event: %s\ndata: ", headway_event_get_type (event));
+  line_offset = head->len;
+  g_string_append_c (head, '{');
   if (resume_id > 0)
     g_string_append_printf (head, "\"id\":%" G_GUINT64_FORMAT ",", resume_id);
   g_string_append_printf (head, "\"seq\":%" G_GUINT64_FORMAT, headway_event_get_id (event));
@@ -97,6 +101,7 @@ headway_sse_frame_new_headed (HeadwaySseFrame *shared, const HeadwayEvent *event
   self->is_last = shared->is_last;
   self->body_offset = offset;
   self->body_length = head->len + rest_length;
+  self->line_offset = offset + line_offset;
   self->length = offset + self->body_length + strlen (CHUNK_TAIL);
   self->rest = headway_sse_frame_ref (shared);
   self->rest_offset = shared->rest_offset;

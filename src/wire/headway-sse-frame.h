@@ -11,8 +11,21 @@ G_BEGIN_DECLS
 #define HEADWAY_SSE_MAX_QUEUED_LEAST 16
 #define HEADWAY_SSE_MAX_QUEUED_MOST  2048
 
-/* Bytes behind those of a chunk. */
-#define HEADWAY_SSE_CHUNK_TAIL_LENGTH 2
+/**
+ * HeadwayStreamFormat:
+ * @HEADWAY_STREAM_FORMAT_SSE_CHUNKED: SSE in chunks of HTTP/1.1
+ * @HEADWAY_STREAM_FORMAT_SSE: SSE alone: HTTP/1.0, and `sse` of OpenStream()
+ * @HEADWAY_STREAM_FORMAT_NDJSON: the envelope and a line feed (decisions.md 26)
+ *
+ * What a stream consists of. All of them are cut from the same frame.
+ */
+typedef enum
+{
+  HEADWAY_STREAM_FORMAT_SSE_CHUNKED,
+  HEADWAY_STREAM_FORMAT_SSE,
+  HEADWAY_STREAM_FORMAT_NDJSON,
+  HEADWAY_N_STREAM_FORMATS
+} HeadwayStreamFormat;
 
 /**
  * HeadwaySseFrame:
@@ -20,12 +33,14 @@ G_BEGIN_DECLS
  * @length: bytes of @bytes, chunk framing included
  * @body_offset: where the bytes of the stream itself start in @bytes
  * @body_length: how many they are
+ * @line_offset: in a frame of an event: where its envelope starts in @bytes, which with the first of the two line
+ *   feeds behind it is its line of NDJSON; 0: it has none
  * @is_last: the event behind it ends its bus (`session_closed`)
  * @rest: (nullable): owned: the frame that this one ends like, from its @rest_offset on
  * @rest_offset: in a frame of an event with an id: what follows the id in its envelope
  *
- * One frame as it goes out: an HTTP/1.1 chunk around an SSE frame. A reader of HTTP/1.0 gets the
- * inner bytes alone. Built once and shared by all readers; where what they are told to resume from
+ * One frame as it goes out: an HTTP/1.1 chunk around an SSE frame around the envelope. A reader of HTTP/1.0
+ * gets the inner bytes alone, one of NDJSON a line of them. Built once and shared by all readers; where what they are told to resume from
  * differs, only the head of the frame is their own (decisions.md 32). Its lengths are those of the
  * whole.
  */
@@ -38,6 +53,7 @@ struct _HeadwaySseFrame
   gsize length;
   gsize body_offset;
   gsize body_length;
+  gsize line_offset;
   HeadwaySseFrame *rest;
   gsize rest_offset;
   char bytes[];
@@ -75,21 +91,47 @@ headway_sse_frame_unref (HeadwaySseFrame *self)
     headway_sse_frame_free (self);
 }
 
+/* Where the bytes of @format start; how many they are; and how many of the last ones it leaves out. */
+static inline gsize
+headway_sse_frame_get_offset (const HeadwaySseFrame *self, HeadwayStreamFormat format)
+{
+  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
+    return 0;
+  return format == HEADWAY_STREAM_FORMAT_SSE ? self->body_offset : self->line_offset;
+}
+
+static inline gsize
+headway_sse_frame_get_tail (const HeadwaySseFrame *self, HeadwayStreamFormat format)
+{
+  gsize after = self->length - self->body_offset - self->body_length;
+
+  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
+    return 0;
+  return format == HEADWAY_STREAM_FORMAT_SSE ? after : after + 1;
+}
+
+/* Bytes of the frame in @format; NDJSON has those of events only. */
+static inline gsize
+headway_sse_frame_get_length (const HeadwaySseFrame *self, HeadwayStreamFormat format)
+{
+  return self->length - headway_sse_frame_get_offset (self, format) - headway_sse_frame_get_tail (self, format);
+}
+
 /* Pieces that one frame may be in. */
 #define HEADWAY_SSE_FRAME_PIECES 2
 
 /**
  * headway_sse_frame_get_pieces:
- * @is_chunked: whether chunk framing is part of it
+ * @format: what of it is wanted
  * @pieces: (out caller-allocates): room for HEADWAY_SSE_FRAME_PIECES
  *
  * Returns: how many there are; their bytes are borrowed.
  */
 static inline guint
-headway_sse_frame_get_pieces (const HeadwaySseFrame *self, gboolean is_chunked, struct iovec *pieces)
+headway_sse_frame_get_pieces (const HeadwaySseFrame *self, HeadwayStreamFormat format, struct iovec *pieces)
 {
-  const char *start = is_chunked ? self->bytes : self->bytes + self->body_offset;
-  gsize length = is_chunked ? self->length : self->body_length;
+  const char *start = self->bytes + headway_sse_frame_get_offset (self, format);
+  gsize length = headway_sse_frame_get_length (self, format);
   gsize rest;
 
   if (self->rest == NULL)
@@ -97,7 +139,7 @@ headway_sse_frame_get_pieces (const HeadwaySseFrame *self, gboolean is_chunked, 
       pieces[0] = (struct iovec){ (char *) start, length };
       return 1;
     }
-  rest = self->rest->length - self->rest_offset - (is_chunked ? 0 : HEADWAY_SSE_CHUNK_TAIL_LENGTH);
+  rest = self->rest->length - self->rest_offset - headway_sse_frame_get_tail (self, format);
   pieces[0] = (struct iovec){ (char *) start, length - rest };
   pieces[1] = (struct iovec){ self->rest->bytes + self->rest_offset, rest };
   return 2;

@@ -40,7 +40,7 @@ set_up (Fixture *self, gconstpointer data)
   self->bus = headway_bus_new ("b", "epoch", 0, &limits.bus, self->principals);
   self->hub = headway_stream_hub_new ();
   self->writer = headway_stream_writer_new (self->hub, self->own, headway_bus_subscribe (self->bus, &options, now, NULL),
-                                            FALSE, now.monotonic_us, NULL, NULL);
+                                            HEADWAY_STREAM_FORMAT_SSE, FALSE, now.monotonic_us, NULL, NULL);
   headway_stream_writer_turn (self->writer, now);
 }
 
@@ -182,10 +182,10 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
-  ADD ("/http/writer/publish-between-room-and-turn", test_publish_before_the_turn);
-  ADD ("/http/writer/publish-when-the-room-is-gone-again", test_publish_while_still_full);
-  ADD ("/http/writer/heartbeat-between-room-and-turn", test_beat_before_the_turn);
-  ADD ("/http/writer/heartbeat-when-the-room-is-gone-again", test_beat_while_still_full);
+  ADD ("/stream/writer/publish-between-room-and-turn", test_publish_before_the_turn);
+  ADD ("/stream/writer/publish-when-the-room-is-gone-again", test_publish_while_still_full);
+  ADD ("/stream/writer/heartbeat-between-room-and-turn", test_beat_before_the_turn);
+  ADD ("/stream/writer/heartbeat-when-the-room-is-gone-again", test_beat_while_still_full);
 
   return g_test_run ();
 }

@@ -47,21 +47,24 @@ test_golden_sample (void)
   g_assert_nonnull (g_strstr_len (resumed->bytes, (gssize) resumed->length, "\r\nid: 9007199254740991\nevent: foo\n"));
 }
 
+/* What each format consists of; @body is that of SSE. */
 static void
 assert_pieces (const HeadwaySseFrame *frame, const char *body)
 {
   g_autofree char *chunk = g_strdup_printf ("%" G_GSIZE_MODIFIER "x\r\n%s\r\n", strlen (body), body);
+  g_autofree char *line = g_strndup (strstr (body, "{"), strlen (strstr (body, "{")) - 1);
+  const char *texts[] = { chunk, body, line };
 
-  for (int is_chunked = 0; is_chunked < 2; is_chunked++)
+  for (int format = 0; format < HEADWAY_N_STREAM_FORMATS; format++)
     {
       struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
-      guint n = headway_sse_frame_get_pieces (frame, is_chunked, pieces);
+      guint n = headway_sse_frame_get_pieces (frame, (HeadwayStreamFormat) format, pieces);
       g_autoptr (GString) whole = g_string_new (NULL);
 
       for (guint i = 0; i < n; i++)
         g_string_append_len (whole, pieces[i].iov_base, (gssize) pieces[i].iov_len);
-      g_assert_cmpstr (whole->str, ==, is_chunked ? chunk : body);
-      g_assert_cmpuint (whole->len, ==, is_chunked ? frame->length : frame->body_length);
+      g_assert_cmpstr (whole->str, ==, texts[format]);
+      g_assert_cmpuint (whole->len, ==, headway_sse_frame_get_length (frame, (HeadwayStreamFormat) format));
     }
 }
 
@@ -97,8 +100,11 @@ test_synthetic_events_have_no_id_line (void)
                                                                 (HeadwayInstant){ 1, 5000 });
   g_autoptr (HeadwaySseFrame) frame = headway_sse_frame_new (event, 0);
 
+  assert_pieces (frame, "event: replay_complete\ndata: {\"v\":1,\"type\":\"replay_complete\",\"data\":{\"replayedCount\":0},"
+                        "\"_meta\":{\"serverTimestamp\":5}}\n\n");
   assert_frame (frame, "event: replay_complete\ndata: {\"v\":1,\"type\":\"replay_complete\",\"data\":{\"replayedCount\":0},"
                        "\"_meta\":{\"serverTimestamp\":5}}\n\n");
+  g_assert_false (frame->is_last);
 }
 
 static void
