@@ -195,7 +195,8 @@ static gboolean
 is_idle (HeadwayDaemon *self)
 {
   return headway_dbus_service_is_idle (self->service) &&
-         (self->http == NULL || headway_http_server_is_idle (self->http)) && !has_events (self);
+         (self->http == NULL || headway_http_server_is_idle (self->http)) &&
+         headway_stream_hub_get_n_streams (self->hub) == 0 && !has_events (self);
 }
 
 static void

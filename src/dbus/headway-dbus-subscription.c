@@ -8,6 +8,7 @@
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-receive.h"
 #include "dbus/headway-dbus-signals.h"
+#include "dbus/headway-dbus-stream.h"
 #include "wire/headway-clock.h"
 #include "wire/headway-variant.h"
 
@@ -45,6 +46,7 @@ struct _HeadwayDBusSubscriptionImpl
   Reader reader;
   HeadwayDBusReceive *receive; /* owned, nullable: the call that is pending */
   HeadwayDBusSignals *signals; /* owned, nullable until it is exported */
+  HeadwayDBusStream *stream;   /* borrowed, nullable: tells when it goes */
   guint linger;
   gboolean is_retired;
 };
@@ -55,12 +57,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusSubscriptionImpl,
                                headway_dbus_subscription_impl,
                                HEADWAY_DBUS_TYPE_SUBSCRIPTION_SKELETON,
                                G_IMPLEMENT_INTERFACE (HEADWAY_DBUS_TYPE_SUBSCRIPTION, subscription_iface_init))
-
-/* Members whose issues are still open. */
-static const char *const later[] = {
-  "OpenStream",
-  NULL,
-};
 
 static const char *const mode_names[] = {
   [HEADWAY_MODE_STREAM] = "stream",
@@ -90,7 +86,10 @@ headway_dbus_subscription_impl_retire (HeadwayDBusSubscriptionImpl *self)
   if (self->subscription == NULL)
     return;
   headway_subscription_detach (self->subscription, &self->reader.sink);
-  headway_subscription_abort (self->subscription);
+  if (self->stream != NULL)
+    headway_dbus_stream_end (g_steal_pointer (&self->stream));
+  else
+    headway_subscription_abort (self->subscription);
   if (self->receive != NULL)
     headway_dbus_receive_end (self->receive);
   g_clear_pointer (&self->signals, headway_dbus_signals_free);
@@ -211,7 +210,7 @@ headway_dbus_subscription_impl_end_receive (HeadwayDBusSubscriptionImpl *self)
 static gboolean
 answer_busy (HeadwayDBusSubscriptionImpl *self, GDBusMethodInvocation *invocation)
 {
-  if (self->receive == NULL && !has_signals (self))
+  if (self->receive == NULL && self->stream == NULL && !has_signals (self))
     return FALSE;
   headway_dbus_error_refuse (invocation, HEADWAY_ERROR_BUSY, "subscription %u already has a reader, one is allowed",
                              headway_subscription_get_number (self->subscription));
@@ -336,6 +335,58 @@ handle_acknowledge (HeadwayDBusSubscription *object, GDBusMethodInvocation *invo
   return G_DBUS_METHOD_INVOCATION_HANDLED;
 }
 
+static void
+on_stream_done (HeadwayDBusStream *stream, gpointer user_data)
+{
+  HeadwayDBusSubscriptionImpl *self = user_data;
+
+  self->stream = NULL;
+  headway_dbus_subscription_impl_retire (self);
+}
+
+static HeadwayDBusStream *
+open_stream (HeadwayDBusSubscriptionImpl *self, HeadwayStreamFormat format, int *fd, GError **error)
+{
+  HeadwayDBusStream *stream;
+
+  headway_subscription_detach (self->subscription, &self->reader.sink);
+  stream = headway_dbus_stream_new (self->context, self->subscription, self->owner, format, on_stream_done, self, fd, error);
+  if (stream == NULL)
+    headway_subscription_attach (self->subscription, &self->reader.sink, NULL);
+  return stream;
+}
+
+static gboolean
+handle_open_stream (HeadwayDBusSubscription *object,
+                    GDBusMethodInvocation *invocation,
+                    GUnixFDList *fds,
+                    const char *word,
+                    GVariant *options)
+{
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (object);
+  HeadwayStreamFormat format = HEADWAY_STREAM_FORMAT_SSE;
+  GError *error = NULL;
+  int fd = -1;
+
+  if (headway_dbus_context_answer_shut_down (self->context, invocation) || answer_busy (self, invocation))
+    return G_DBUS_METHOD_INVOCATION_HANDLED;
+  if (headway_dbus_stream_check (self->context, word, options, &format, &error))
+    {
+      if (answer_read_out (self, invocation))
+        return G_DBUS_METHOD_INVOCATION_HANDLED;
+      self->stream = open_stream (self, format, &fd, &error);
+    }
+  if (self->stream == NULL)
+    {
+      headway_dbus_error_answer (invocation, error);
+      return G_DBUS_METHOD_INVOCATION_HANDLED;
+    }
+  /* What is left to read is bounded by the drain window. */
+  g_clear_handle_id (&self->linger, g_source_remove);
+  headway_dbus_stream_answer (invocation, fd);
+  return G_DBUS_METHOD_INVOCATION_HANDLED;
+}
+
 static gboolean
 handle_drain_lagged (HeadwayDBusSubscription *object, GDBusMethodInvocation *invocation)
 {
@@ -373,6 +424,7 @@ subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
   iface->handle_start_signals = handle_start_signals;
   iface->handle_stop_signals = handle_stop_signals;
   iface->handle_acknowledge = handle_acknowledge;
+  iface->handle_open_stream = handle_open_stream;
   iface->handle_drain_lagged = handle_drain_lagged;
   iface->handle_list_principals = handle_list_principals;
   iface->handle_close = handle_close;
@@ -418,7 +470,7 @@ dispatch (GDBusConnection *connection,
 
   if (self->is_retired)
     headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "the subscription is closed");
-  else if (!headway_dbus_context_answer_later (invocation, later))
+  else
     parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
 }
 

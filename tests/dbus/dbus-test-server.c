@@ -26,6 +26,8 @@ static const char test_xml[] =
   "<method name='SetRates'><arg type='t' direction='in'/><arg type='t' direction='in'/></method>"
   "<method name='SetRoute'><arg type='u' direction='in'/><arg type='u' direction='in'/>"
   "<arg type='u' direction='in'/><arg type='u' direction='in'/></method>"
+  "<method name='SetStreamTimes'><arg type='u' direction='in'/><arg type='u' direction='in'/><arg type='u' direction='in'/></method>"
+  "<method name='StreamCount'><arg type='u' direction='out'/></method>"
   "<method name='SetHttpUris'><arg type='as' direction='in'/></method>"
   "</interface></node>";
 
@@ -152,6 +154,7 @@ typedef struct
 {
   GMainLoop *loop;
   HeadwayBusTable *table;
+  HeadwayStreamHub *hub;
   HeadwayDBusService *service;
   TestStore *store;
   guint work;
@@ -173,6 +176,12 @@ on_work_pending (HeadwayBusTable *table, Server *self)
 {
   if (self->work == 0)
     self->work = g_idle_add_full (G_PRIORITY_DEFAULT, on_work, self, NULL);
+}
+
+static void
+on_collect_metrics (HeadwayBusTable *table, Server *self)
+{
+  headway_stream_hub_collect (self->hub, headway_bus_table_get_metrics (table));
 }
 
 static gboolean
@@ -219,6 +228,14 @@ run_test_method (Server *self, const char *method, GVariant *parameters)
       g_variant_get (parameters, "(uuuu)", &limits->route_quantum_bytes, &limits->route_principal_messages,
                      &limits->route_messages, &limits->route_principals);
     }
+  else if (g_str_equal (method, "SetStreamTimes"))
+    {
+      guint heartbeat_ms, idle_ms, drain_ms;
+      g_variant_get (parameters, "(uuu)", &heartbeat_ms, &idle_ms, &drain_ms);
+      headway_stream_hub_set_times (self->hub, heartbeat_ms, idle_ms, drain_ms);
+    }
+  else if (g_str_equal (method, "StreamCount"))
+    return g_variant_new ("(u)", headway_stream_hub_get_n_streams (self->hub));
   else if (g_str_equal (method, "RefuseIds"))
     test_store_refuse (self->store);
   else if (g_str_equal (method, "SetHttpUris"))
@@ -280,7 +297,7 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
   g_autoptr (GIOChannel) channel = g_io_channel_unix_new (0);
   g_autoptr (GError) error = NULL;
-  Server self = { loop, table, service, store, 0 };
+  Server self = { loop, table, hub, service, store, 0 };
   guint tick = g_timeout_add (20, on_tick, &self);
   guint name;
 
@@ -292,7 +309,9 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   headway_bus_table_get_limits (table)->principal_events_per_second = 0;
   headway_bus_table_get_limits (table)->uid_bytes_per_second = 0;
   headway_bus_table_get_limits (table)->uid_events_per_second = 0;
+  headway_stream_hub_set_times (hub, 15000, 60000, 5000);
   g_signal_connect (table, "work-pending", G_CALLBACK (on_work_pending), &self);
+  g_signal_connect (table, "collect-metrics", G_CALLBACK (on_collect_metrics), &self);
   if (linger_ms > 0)
     headway_dbus_service_set_linger_ms (service, linger_ms);
   if (!headway_dbus_service_export (service, &error))

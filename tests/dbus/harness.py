@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -216,6 +217,18 @@ class Subscription:
     def drain(self, budget):
         return self.call('Drain', '(t)', budget)[0]
 
+    def open_stream(self, stream_format='ndjson', options=None):
+        """Returns the reader's end, whose reads have the one timeout."""
+        try:
+            reply, fds = self.client.connection.call_with_unix_fd_list_sync(
+                NAME, self.path, SUBSCRIPTION, 'OpenStream', GLib.Variant('(sa{sv})', (stream_format, options or {})), None,
+                Gio.DBusCallFlags.NONE, DEADLINE * 1000, None, None)
+        except GLib.Error as error:
+            raise refused_from(error) from None
+        end = socket.socket(fileno=fds.get(reply.unpack()[0]))
+        end.settimeout(DEADLINE)
+        return end
+
     def get(self, name):
         return self.client.get(self.path, SUBSCRIPTION, name)
 
@@ -250,17 +263,17 @@ class Server:
         """@policy: more of the message bus's rules; @is_stock: those of a session as they are delivered."""
         self.folder = tempfile.mkdtemp(prefix='headway-dbus-')
         os.chmod(self.folder, 0o755)
-        socket = os.path.join(self.folder, 'bus')
+        path = os.path.join(self.folder, 'bus')
         config = os.path.join(self.folder, 'bus.conf')
         with open(config, 'w', encoding='utf-8') as file:
-            file.write(CONFIG.format(socket=socket, policy=policy))
+            file.write(CONFIG.format(socket=path, policy=policy))
         # As root it complains about a limit that it cannot raise, on a standard error that it would keep open.
-        rules = ['--session', '--address=unix:path=' + socket] if is_stock else ['--config-file=' + config]
+        rules = ['--session', '--address=unix:path=' + path] if is_stock else ['--config-file=' + config]
         self.daemon = subprocess.Popen(['dbus-daemon', '--nofork', '--print-address=1', *rules],
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.is_stopped = False
         atexit.register(self.stop)
-        self.socket = socket
+        self.socket = path
         self.address = self.daemon.stdout.readline().strip()
         self.environment = dict(os.environ, DBUS_SESSION_BUS_ADDRESS=self.address)
         self.process = subprocess.Popen([os.environ['HEADWAY_DBUS_TEST_SERVER'], *arguments], env=self.environment,

@@ -126,12 +126,6 @@ def methods_are_for_the_owner(server, name):
 
 
 @suite.test
-def later_members_say_so(server, name):
-    subscription = server.client().bus(name).subscribe()
-    expect('NotSupported', subscription.call, 'OpenStream', '(sa{sv})', 'sse', {}, says='OpenStream')
-
-
-@suite.test
 def closing_frees_the_slot_and_the_object(server, name):
     client = server.client()
     bus = client.bus(name)
