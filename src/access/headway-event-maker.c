@@ -22,9 +22,10 @@ HeadwayEvent *
 headway_event_maker_make (const HeadwayEventMaker *self, const HeadwayJson *json, HeadwayInstant now, GError **error)
 {
   g_autoptr (HeadwayPrincipal) principal = NULL;
-  g_auto (HeadwayPublishBody) body = { 0 };
+  g_auto (HeadwayPublishBody) body;
   HeadwayPublication publication = { 0 };
 
+  headway_publish_body_init (&body);
   if (!headway_publish_body_parse (&body, json, error))
     return NULL;
   principal = choose_principal (self, &body, error);

@@ -3,6 +3,8 @@
 
 #include "engine/headway-envelope.h"
 
+#include "engine/headway-digits.h"
+
 #include <string.h>
 
 static char *
@@ -17,16 +19,13 @@ put (char *to, const char *text, gsize length)
 static char *
 put_number (char *to, gint64 number)
 {
-  char digits[24];
-  char *at = digits + sizeof digits;
-  guint64 rest = number < 0 ? -(guint64) number : (guint64) number;
+  char digits[HEADWAY_DIGITS_MAX];
+  char *end = digits + sizeof digits;
+  char *at = headway_digits_write_before (end, number < 0 ? -(guint64) number : (guint64) number);
 
-  do
-    *--at = '0' + rest % 10;
-  while ((rest /= 10) > 0);
   if (number < 0)
-    *--at = '-';
-  return put (to, at, digits + sizeof digits - at);
+    *to++ = '-';
+  return put (to, at, (gsize) (end - at));
 }
 
 /* Topics hold no control characters, so that quotes and backslashes are all there is to escape. */
@@ -158,11 +157,8 @@ headway_envelope_write (char *to,
 gsize
 headway_envelope_write_head (char *end, guint64 id)
 {
-  char *at = end;
+  char *at = headway_digits_write_before (end, id);
 
-  do
-    *--at = '0' + id % 10;
-  while ((id /= 10) > 0);
   at -= strlen ("{\"id\":");
   memcpy (at, "{\"id\":", strlen ("{\"id\":"));
   return end - at;

@@ -18,6 +18,9 @@ enum
   FLAG_NO_TOPIC = 1 << 4,
 };
 
+/* An event up to this is built beside the heap first, so that it takes no more of it than it needs. */
+#define SCRATCH_BYTES 2048
+
 /* One allocation: the struct, then the envelope behind room for its head, then type, topic and
  * client as strings. Only the engine's thread counts references, so they need not be atomic. */
 struct _HeadwayEvent
@@ -59,7 +62,12 @@ event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant
   gsize client_size = publication->client != NULL ? strlen (publication->client) + 1 : 0;
   gsize size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + headway_envelope_size_max (publication) +
                type_size + topic_size + client_size;
-  HeadwayEvent *self = g_malloc (size);
+  union
+  {
+    HeadwayEvent event;
+    char bytes[SCRATCH_BYTES];
+  } scratch;
+  HeadwayEvent *self = size <= sizeof scratch ? &scratch.event : g_malloc (size);
   HeadwayEnvelopeLayout layout;
   char *strings;
 
@@ -87,7 +95,7 @@ event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant
   if (client_size > 0)
     memcpy (strings + type_size + topic_size, publication->client, client_size);
   size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + layout.length + type_size + topic_size + client_size;
-  return g_realloc (self, size);
+  return self == &scratch.event ? g_memdup2 (self, size) : g_realloc (self, size);
 }
 
 /* A publisher gives a topic, a type or both (http-api.md): fills in the other one. */

@@ -20,6 +20,7 @@ struct _HeadwayPrincipalTable
   guint ref_count;
   GHashTable *principals;   /* name (owned by the value) → HeadwayPrincipal (weak) */
   HeadwayPrincipal *system; /* owned */
+  HeadwayPrincipal *last;   /* weak, nullable: the one interned last; who publishes comes again */
 };
 
 static HeadwayPrincipal *
@@ -51,6 +52,8 @@ headway_principal_unref (HeadwayPrincipal *self)
 
   if (--self->ref_count > 0)
     return;
+  if (self->table != NULL && self->table->last == self)
+    self->table->last = NULL;
   if (self->table != NULL && self->class != HEADWAY_PRINCIPAL_SYSTEM)
     g_hash_table_remove (self->table->principals, self->name);
   g_free (self);
@@ -119,11 +122,17 @@ headway_principal_table_get_system (HeadwayPrincipalTable *self)
 HeadwayPrincipal *
 headway_principal_table_intern (HeadwayPrincipalTable *self, const char *name, GError **error)
 {
-  HeadwayPrincipal *principal = g_hash_table_lookup (self->principals, name);
+  HeadwayPrincipal *principal;
   gboolean is_agent;
 
+  if (self->last != NULL && strcmp (self->last->name, name) == 0)
+    return headway_principal_ref (self->last);
+  principal = g_hash_table_lookup (self->principals, name);
   if (principal != NULL)
-    return headway_principal_ref (principal);
+    {
+      self->last = principal;
+      return headway_principal_ref (principal);
+    }
   if (!headway_principal_check (name, strlen (name), error))
     return NULL;
 

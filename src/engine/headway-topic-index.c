@@ -477,6 +477,9 @@ headway_topic_index_match (HeadwayTopicIndex *self, const char *topic, GPtrArray
 
   g_return_if_fail (self != NULL && topic != NULL && matches != NULL);
 
+  /* A bus whose readers want everything has no patterns. */
+  if (self->n_values == 0)
+    return;
   n_segments = split_topic (self->key, topic, segments);
   if (n_segments == 0)
     return;

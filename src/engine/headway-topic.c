@@ -4,6 +4,7 @@
 #include "engine/headway-topic.h"
 
 #include "engine/headway-error.h"
+#include "engine/headway-json-scan.h"
 #include "engine/headway-limits.h"
 
 #include <string.h>
@@ -219,17 +220,20 @@ headway_type_is_reserved (const char *type, gsize length)
 static const char *
 find_bad_character (const char *text, gsize length)
 {
-  guchar seen = 0;
+  const char *end = text + length;
+  const char *special = text;
 
-  for (gsize i = 0; i < length; i++)
-    {
-      if ((guchar) text[i] < 0x20 || text[i] == 0x7f)
-        return "has a control character";
-      seen |= (guchar) text[i];
-    }
-
-  if (seen < 0x80)
+  /* Nearly every topic is ASCII without quotes and backslashes, which stop the search too. */
+  while ((special = headway_json_find_special (special, end, HEADWAY_JSON_HIGHS)) < end && (*special == '"' || *special == '\\'))
+    special++;
+  if (special == end && memchr (text, 0x7f, length) == NULL)
     return NULL;
+
+  for (const char *at = text; at < end; at++)
+    {
+      if ((guchar) *at < 0x20 || *at == 0x7f)
+        return "has a control character";
+    }
 
   if (!g_utf8_validate_len (text, length, NULL))
     return "is not valid UTF-8";

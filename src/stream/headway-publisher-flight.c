@@ -3,6 +3,7 @@
 
 #include "stream/headway-publisher-flight.h"
 
+#include "engine/headway-digits.h"
 #include "wire/headway-error-json.h"
 
 #include <string.h>
@@ -63,19 +64,14 @@ headway_publisher_flight_refuse (HeadwayPublisherFlight *self, const GError *err
 static void
 append_id (GString *answers, guint64 id)
 {
-  char text[32] = "{\"id\":";
-  char digits[20];
-  char *first = digits + sizeof digits;
-  char *to = text + strlen ("{\"id\":");
+  static const char head[] = "{\"id\":";
+  char text[sizeof head + HEADWAY_DIGITS_MAX + 2];
+  char *end = text + sizeof text;
+  char *at = headway_digits_write_before (end - 2, id) - strlen (head);
 
-  do
-    *--first = (char) ('0' + id % 10);
-  while ((id /= 10) > 0);
-  memcpy (to, first, (gsize) (digits + sizeof digits - first));
-  to += digits + sizeof digits - first;
-  *to++ = '}';
-  *to++ = '\n';
-  g_string_append_len (answers, text, to - text);
+  memcpy (at, head, strlen (head));
+  memcpy (end - 2, "}\n", 2);
+  g_string_append_len (answers, at, end - at);
 }
 
 void

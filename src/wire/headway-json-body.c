@@ -5,6 +5,8 @@
 
 #include "engine/headway-error.h"
 
+#include <string.h>
+
 /* How much of an unknown member's name a message shows. */
 #define SHOWN_MAX 64
 
@@ -39,6 +41,13 @@ clear_string (HeadwayPublishBody *self, char **string)
 }
 
 void
+headway_publish_body_init (HeadwayPublishBody *self)
+{
+  /* The room is as it is. */
+  memset (self, 0, G_STRUCT_OFFSET (HeadwayPublishBody, room));
+}
+
+void
 headway_publish_body_clear (HeadwayPublishBody *self)
 {
   clear_string (self, &self->topic);
@@ -70,9 +79,25 @@ static const char *const member_names[N_MEMBERS] = {
   [MEMBER_META] = "_meta",
 };
 
+static const gsize member_lengths[N_MEMBERS] = {
+  [MEMBER_DATA] = sizeof "data" - 1,
+  [MEMBER_TOPIC] = sizeof "topic" - 1,
+  [MEMBER_TYPE] = sizeof "type" - 1,
+  [MEMBER_PRINCIPAL] = sizeof "principal" - 1,
+  [MEMBER_CLIENT] = sizeof "originatorClientId" - 1,
+  [MEMBER_FINAL] = sizeof "final" - 1,
+  [MEMBER_META] = sizeof "_meta" - 1,
+};
+
 static Member
 find_member (const HeadwayJson *name)
 {
+  /* As everybody writes them, then with escapes. */
+  for (guint i = 0; i < N_MEMBERS; i++)
+    {
+      if (name->length == member_lengths[i] + 2 && memcmp (name->text + 1, member_names[i], member_lengths[i]) == 0)
+        return (Member) i;
+    }
   for (guint i = 0; i < N_MEMBERS; i++)
     {
       if (headway_json_string_equals (name, member_names[i]))

@@ -41,11 +41,12 @@ typedef struct
   char room[HEADWAY_TOPIC_MAX + HEADWAY_TYPE_MAX + HEADWAY_PRINCIPAL_MAX + HEADWAY_CLIENT_MAX + 8];
 } HeadwayPublishBody;
 
+void headway_publish_body_init (HeadwayPublishBody *self);
 void headway_publish_body_clear (HeadwayPublishBody *self);
 
 /**
  * headway_publish_body_parse:
- * @self: (inout): zeroed; cleared by the caller, whatever comes of it
+ * @self: (inout): as headway_publish_body_init() left it; cleared by the caller, whatever comes of it
  * @json: a slice that headway_json_validate() has passed
  *
  * Decodes one object. A member that is not known is refused: a typo must not be silence.
