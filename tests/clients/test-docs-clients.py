@@ -41,6 +41,10 @@ def as_text(event):
     return f'{event[0]} {event[1]} {event[5]}'
 
 
+def as_compact(event):
+    return f'{event[0]} {event[1]} {json.dumps(json.loads(event[5]), separators=(",", ":"))}'
+
+
 def as_python(event):
     return f'{event[0]} {event[1]} {json.loads(event[5])}'
 
@@ -60,8 +64,10 @@ READERS = {
     'busctl-fetch': (as_text, False),
     'python-receive': (as_python, True),
     'python-signals': (as_python, True),
+    'python-stream': (as_python, True),
     'gjs-receive': (as_text, True),
     'gjs-signals': (as_text, True),
+    'gjs-stream': (as_compact, True),
     'node-receive': (as_node, True),
     'node-signals': (as_node, True),
 }
