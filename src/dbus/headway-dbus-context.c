@@ -14,6 +14,7 @@ headway_dbus_context_new (GDBusConnection *connection, HeadwayBusTable *table, H
   self->table = g_object_ref (table);
   self->hub = g_object_ref (hub);
   self->peers = headway_dbus_peers_new (connection, is_session, headway_bus_table_get_principals (table));
+  self->exports = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->subscriptions = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
   g_queue_init (&self->publishers);
   self->caller = headway_handler_caller_new (connection);
@@ -36,6 +37,7 @@ context_clear (gpointer data)
   g_hash_table_unref (self->subscriptions);
   g_hash_table_unref (self->handlers);
   headway_handler_caller_unref (self->caller);
+  g_hash_table_unref (self->exports);
   g_object_unref (self->peers);
   g_object_unref (self->hub);
   g_object_unref (self->table);
@@ -46,6 +48,26 @@ void
 headway_dbus_context_unref (HeadwayDBusContext *self)
 {
   g_rc_box_release_full (self, context_clear);
+}
+
+gboolean
+headway_dbus_context_export (HeadwayDBusContext *self, GDBusInterfaceSkeleton *skeleton, const char *path, GError **error)
+{
+  if (!g_dbus_interface_skeleton_export (skeleton, self->connection, path, error))
+    return FALSE;
+  g_hash_table_insert (self->exports, g_strdup (path), skeleton);
+  return TRUE;
+}
+
+void
+headway_dbus_context_unexport (HeadwayDBusContext *self, GDBusInterfaceSkeleton *skeleton)
+{
+  const char *path = g_dbus_interface_skeleton_get_object_path (skeleton);
+
+  if (path == NULL)
+    return;
+  g_hash_table_remove (self->exports, path);
+  g_dbus_interface_skeleton_unexport (skeleton);
 }
 
 gboolean

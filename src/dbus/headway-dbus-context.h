@@ -16,6 +16,7 @@ G_BEGIN_DECLS
 
 /**
  * HeadwayDBusContext:
+ * @exports: object path (owned) → GDBusInterfaceSkeleton (borrowed): all but the buses
  * @subscriptions: HeadwayDBusSubscriptionImpl (owned): those that are exported
  * @publishers: the streams of OpenPublisher(), of headway-dbus-publisher (owned)
  * @caller: of handlers
@@ -31,6 +32,7 @@ typedef struct
   HeadwayBusTable *table;      /* owned */
   HeadwayStreamHub *hub;       /* owned */
   HeadwayDBusPeers *peers;     /* owned */
+  GHashTable *exports;         /* owned */
   GHashTable *subscriptions;   /* owned */
   GQueue publishers;
   HeadwayHandlerCaller *caller; /* owned */
@@ -45,6 +47,14 @@ HeadwayDBusContext *headway_dbus_context_new (GDBusConnection *connection,
                                               gboolean is_session);
 HeadwayDBusContext *headway_dbus_context_ref (HeadwayDBusContext *self);
 void headway_dbus_context_unref (HeadwayDBusContext *self);
+
+/* Exports an object with one interface, so that HeadwayDBusStandard knows it too. */
+gboolean headway_dbus_context_export (HeadwayDBusContext *self,
+                                      GDBusInterfaceSkeleton *skeleton,
+                                      const char *path,
+                                      GError **error);
+/* Any number of times, also of one that was never exported. */
+void headway_dbus_context_unexport (HeadwayDBusContext *self, GDBusInterfaceSkeleton *skeleton);
 
 /* Answers a call to a member whose issue is still open: TRUE if @invocation is one of @later, which
  * is ended by NULL; it is (transfer full) then. */

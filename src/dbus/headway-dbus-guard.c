@@ -37,8 +37,11 @@ dispatch (GDBusConnection *connection,
           gpointer user_data)
 {
   const HeadwayDBusGuard *guard = get_guard (user_data);
+  GError *error = NULL;
 
-  if (guard->answer == NULL || !guard->answer (user_data, invocation))
+  if (guard->check_sender != NULL && !guard->check_sender (user_data, sender, &error))
+    headway_dbus_error_answer (invocation, error);
+  else if (guard->answer == NULL || !guard->answer (user_data, invocation))
     parent_vtable (user_data)->method_call (connection, sender, path, interface, method, parameters, invocation, user_data);
 }
 
@@ -54,14 +57,9 @@ method_call (GDBusConnection *connection,
 {
   const HeadwayDBusGuard *guard = get_guard (user_data);
   gsize bytes_max = guard->get_bytes_max != NULL ? guard->get_bytes_max (method) : HEADWAY_DBUS_CALL_BYTES_MAX;
-  GError *error = NULL;
 
-  if (headway_dbus_context_answer_large (invocation, bytes_max))
-    return;
-  if (guard->check_sender == NULL || guard->check_sender (user_data, sender, &error))
+  if (!headway_dbus_context_answer_large (invocation, bytes_max))
     headway_dbus_peers_admit (guard->get_context (user_data)->peers, invocation, dispatch, user_data);
-  else
-    headway_dbus_error_answer (invocation, error);
 }
 
 /* The raw getter is the one place that knows who asks; where it fails, GetAll leaves the property out. */

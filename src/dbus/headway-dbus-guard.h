@@ -13,7 +13,7 @@ G_BEGIN_DECLS
  * @answer: (nullable): answers an admitted call that is not to reach the object: TRUE, and @invocation is (transfer full)
  *
  * What stands before the generated code of a type of objects: who may call, how much, and in which order
- * (HeadwayDBusPeers). Its functions run in this order, the last once it is the call's turn.
+ * (HeadwayDBusPeers). @check_sender and then @answer run once it is the call's turn: their answers are counted.
  */
 typedef struct
 {

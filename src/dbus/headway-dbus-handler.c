@@ -66,8 +66,7 @@ on_ended (gpointer user_data)
   headway_dbus_charge_release (&self->charge);
   while ((pending = g_queue_pop_head (&self->waiting)) != NULL)
     answer_unregister (self, pending);
-  if (g_dbus_interface_skeleton_get_object_path (G_DBUS_INTERFACE_SKELETON (self)) != NULL)
-    g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self));
+  headway_dbus_context_unexport (self->context, G_DBUS_INTERFACE_SKELETON (self));
   g_hash_table_remove (self->context->handlers, self);
 }
 
@@ -112,8 +111,8 @@ headway_dbus_handler_impl_register (HeadwayDBusHandlerImpl *self,
       return FALSE;
     }
   g_hash_table_add (self->context->handlers, g_object_ref (self));
-  if (g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (self), self->context->connection,
-                                        headway_handler_target_get_path (self->target), error))
+  if (headway_dbus_context_export (self->context, G_DBUS_INTERFACE_SKELETON (self),
+                                   headway_handler_target_get_path (self->target), error))
     return TRUE;
   headway_handler_drop (handler, now);
   return FALSE;

@@ -390,7 +390,7 @@ headway_dbus_account_send (HeadwayDBusAccount *self, gsize bytes)
     return;
   self->sent += bytes;
   self->meter->unread += bytes;
-  self->meter->output += bytes;
+  self->meter->output += bytes + HEADWAY_DBUS_MESSAGE_BYTES;
   if (self->meter->output - self->meter->output_gone >= ASK_OUTPUT)
     ask_output (self->meter);
   /* The first time that it is worth asking counts from now. */

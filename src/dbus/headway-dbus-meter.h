@@ -13,6 +13,8 @@ G_BEGIN_DECLS
 #define HEADWAY_DBUS_SMALL_REPLY (16 * 1024)
 /* Bytes that may wait in this process for the message bus to read them, before large replies wait. */
 #define HEADWAY_DBUS_OUTPUT_MAX (2 * 1024 * 1024)
+/* What a message has in this process until it is written, beside its bytes. */
+#define HEADWAY_DBUS_MESSAGE_BYTES 1024
 /* What a call is charged for its answer, beside the events and lists in it. */
 #define HEADWAY_DBUS_CALL_BYTES 256
 /* What waits for its peer to read waits no longer, once that reads no more. */

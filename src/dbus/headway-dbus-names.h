@@ -11,6 +11,9 @@
 
 #define HEADWAY_DBUS_SUBSCRIPTION_INTERFACE "org.headway.Headway1.Subscription"
 
+#define HEADWAY_DBUS_PROPERTIES_INTERFACE     "org.freedesktop.DBus.Properties"
+#define HEADWAY_DBUS_OBJECT_MANAGER_INTERFACE "org.freedesktop.DBus.ObjectManager"
+
 /* The message bus itself. */
 #define HEADWAY_DBUS_DRIVER_NAME      "org.freedesktop.DBus"
 #define HEADWAY_DBUS_DRIVER_PATH      "/org/freedesktop/DBus"

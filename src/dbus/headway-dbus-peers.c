@@ -11,7 +11,7 @@ typedef struct
 {
   GDBusMethodInvocation *invocation; /* owned until it is handled */
   GDBusInterfaceMethodCallFunc func;
-  GDBusInterfaceSkeleton *skeleton; /* owned */
+  gpointer object; /* owned */
   gsize bytes;
   gint64 since_us;
 } HeldCall;
@@ -22,6 +22,8 @@ typedef struct
   HeadwayDBusPeers *owner; /* borrowed, outlives self */
   HeadwayDBusPeer *peer;   /* owned */
   HeadwayDBusWaiter waiter;
+  HeadwayDBusWaiter refusal;
+  GArray *refused; /* owned: guint32: serials of calls that are to be refused */
   gboolean is_known;
   guint watch; /* signal subscription */
   GQueue held; /* HeldCall (owned) */
@@ -55,7 +57,7 @@ held_call_free (HeldCall *call)
 {
   if (call->invocation != NULL)
     headway_dbus_error_refuse (call->invocation, HEADWAY_ERROR_UNAVAILABLE, "the call was dropped before it was handled");
-  g_object_unref (call->skeleton);
+  g_object_unref (call->object);
   g_free (call);
 }
 
@@ -78,7 +80,9 @@ entry_free (Entry *entry)
   g_clear_pointer (&entry->release, g_source_unref);
   g_dbus_connection_signal_unsubscribe (entry->owner->connection, entry->watch);
   headway_dbus_waiter_cancel (&entry->waiter);
+  headway_dbus_waiter_cancel (&entry->refusal);
   headway_dbus_peer_leave (entry->peer);
+  g_array_unref (entry->refused);
   g_queue_clear_full (&entry->held, (GDestroyNotify) held_call_free);
   headway_dbus_peer_unref (entry->peer);
   g_free (entry);
@@ -98,7 +102,7 @@ static void
 handle (Entry *entry,
         GDBusInterfaceMethodCallFunc func,
         GDBusMethodInvocation *invocation,
-        GDBusInterfaceSkeleton *skeleton)
+        gpointer object)
 {
   headway_dbus_account_send (&entry->peer->account, HEADWAY_DBUS_CALL_BYTES);
   func (g_dbus_method_invocation_get_connection (invocation),
@@ -108,7 +112,7 @@ handle (Entry *entry,
         g_dbus_method_invocation_get_method_name (invocation),
         g_dbus_method_invocation_get_parameters (invocation),
         invocation,
-        skeleton);
+        object);
 }
 
 static void
@@ -117,7 +121,7 @@ handle_next (Entry *entry)
   g_autoptr (HeldCall) call = g_queue_pop_head (&entry->held);
 
   entry->held_bytes -= call->bytes;
-  handle (entry, call->func, g_steal_pointer (&call->invocation), call->skeleton);
+  handle (entry, call->func, g_steal_pointer (&call->invocation), call->object);
 }
 
 /* What is held goes one by one, each in its turn among the replies of all peers. */
@@ -218,6 +222,9 @@ on_name_owner_changed (GDBusConnection *connection,
     forget (self, name);
 }
 
+static void on_room_to_refuse (HeadwayDBusWaiter *waiter);
+static void on_late_to_refuse (HeadwayDBusWaiter *waiter);
+
 static Entry *
 meet (HeadwayDBusPeers *self, const char *name)
 {
@@ -228,6 +235,9 @@ meet (HeadwayDBusPeers *self, const char *name)
   entry->peer = headway_dbus_peer_new (name);
   entry->waiter.go = on_room;
   entry->waiter.expire = on_late;
+  entry->refusal.go = on_room_to_refuse;
+  entry->refusal.expire = on_late_to_refuse;
+  entry->refused = g_array_new (FALSE, FALSE, sizeof (guint32));
   headway_dbus_meter_add (self->meter, &entry->peer->account, entry->peer->name);
   g_queue_init (&entry->held);
   /* The watch first: whoever leaves before the question is answered is noticed by one of them. */
@@ -259,35 +269,78 @@ meet (HeadwayDBusPeers *self, const char *name)
   return entry;
 }
 
-/* Answers a call for which there is no place, as long as the answers are bounded: a peer that reads none
- * gets none, and has the message bus count its calls. */
+/* Refuses some of the calls for which there was no place. */
 static void
-refuse (Entry *entry, GDBusMethodInvocation *invocation)
+answer_refused (Entry *entry)
 {
-  HeadwayDBusAccount *account = &entry->peer->account;
-  GError *error = NULL;
+  guint n = MIN (entry->refused->len, HEADWAY_DISPATCH_EVENTS);
+  g_autofree char *text = NULL;
 
-  if (headway_dbus_account_get_unread (account) > HEADWAY_DBUS_UNREAD_MAX / 4)
+  text = g_strdup_printf ("%u calls of %" G_GUINT64_FORMAT " bytes are held, at most %d of %d bytes may be, for connection %s has "
+                          "%" G_GUINT64_FORMAT " bytes of replies that it has not been seen to read",
+                          g_queue_get_length (&entry->held), entry->held_bytes, HEADWAY_DBUS_HELD_MAX,
+                          HEADWAY_DBUS_HELD_BYTES_MAX, entry->peer->name,
+                          headway_dbus_account_get_unread (&entry->peer->account));
+  for (guint i = 0; i < n; i++)
     {
-      g_object_unref (invocation);
-      return;
+      g_autoptr (GDBusMessage) reply = g_dbus_message_new ();
+
+      g_dbus_message_set_message_type (reply, G_DBUS_MESSAGE_TYPE_ERROR);
+      g_dbus_message_set_flags (reply, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
+      g_dbus_message_set_reply_serial (reply, g_array_index (entry->refused, guint32, i));
+      g_dbus_message_set_destination (reply, entry->peer->name);
+      g_dbus_message_set_error_name (reply, HEADWAY_DBUS_ERROR_PREFIX "QuotaExceeded");
+      g_dbus_message_set_body (reply, g_variant_new ("(s)", text));
+      g_dbus_connection_send_message (entry->owner->connection, reply, G_DBUS_SEND_MESSAGE_FLAGS_NONE, NULL, NULL);
+      headway_dbus_account_send (&entry->peer->account, 2 * HEADWAY_DBUS_CALL_BYTES);
     }
-  headway_dbus_account_send (account, 2 * HEADWAY_DBUS_CALL_BYTES);
-  if (entry->is_known)
-    error = headway_dbus_account_new_error (account);
-  else
-    error = g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_QUOTA_EXCEEDED, "connection %s is not known yet", entry->peer->name);
-  g_prefix_error (&error, "%u calls of %" G_GUINT64_FORMAT " bytes are held, at most %d of %d bytes may be: ",
-                  g_queue_get_length (&entry->held), entry->held_bytes, HEADWAY_DBUS_HELD_MAX,
-                  HEADWAY_DBUS_HELD_BYTES_MAX);
-  headway_dbus_error_answer (invocation, error);
+  g_array_remove_range (entry->refused, 0, n);
 }
 
 static void
-hold (Entry *entry,
-      GDBusMethodInvocation *invocation,
-      GDBusInterfaceMethodCallFunc func,
-      GDBusInterfaceSkeleton *skeleton)
+wait_to_refuse (Entry *entry)
+{
+  if (entry->refused->len > 0)
+    headway_dbus_waiter_wait (&entry->refusal, &entry->peer->account, 0, 0);
+}
+
+static void
+on_room_to_refuse (HeadwayDBusWaiter *waiter)
+{
+  Entry *entry = (Entry *) ((char *) waiter - G_STRUCT_OFFSET (Entry, refusal));
+
+  answer_refused (entry);
+  wait_to_refuse (entry);
+}
+
+/* The message bus counts them as calls without an answer. */
+static void
+on_late_to_refuse (HeadwayDBusWaiter *waiter)
+{
+  g_array_set_size (((Entry *) ((char *) waiter - G_STRUCT_OFFSET (Entry, refusal)))->refused, 0);
+}
+
+static void
+refuse (Entry *entry, guint32 serial)
+{
+  if (entry->refused->len < HEADWAY_DBUS_REFUSED_MAX)
+    g_array_append_val (entry->refused, serial);
+  wait_to_refuse (entry);
+}
+
+/* There is no place for the call. */
+static void
+refuse_call (Entry *entry, GDBusMethodInvocation *invocation)
+{
+  GDBusMessage *message = g_dbus_method_invocation_get_message (invocation);
+
+  if ((g_dbus_message_get_flags (message) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED) == 0)
+    refuse (entry, g_dbus_message_get_serial (message));
+  g_object_unref (invocation);
+}
+
+static void
+hold (Entry *entry, GDBusMethodInvocation *invocation, GDBusInterfaceMethodCallFunc func, gpointer object)
 {
   gsize bytes = g_variant_get_size (g_dbus_method_invocation_get_parameters (invocation));
   HeldCall *call;
@@ -295,11 +348,11 @@ hold (Entry *entry,
   if (g_queue_get_length (&entry->held) >= HEADWAY_DBUS_HELD_MAX ||
       (entry->held_bytes > 0 && entry->held_bytes + bytes > HEADWAY_DBUS_HELD_BYTES_MAX))
     {
-      refuse (entry, invocation);
+      refuse_call (entry, invocation);
       return;
     }
   call = g_new (HeldCall, 1);
-  *call = (HeldCall){ invocation, func, g_object_ref (skeleton), bytes, g_get_monotonic_time () };
+  *call = (HeldCall){ invocation, func, g_object_ref (object), bytes, g_get_monotonic_time () };
   entry->held_bytes += bytes;
   g_queue_push_tail (&entry->held, call);
 }
@@ -308,7 +361,7 @@ void
 headway_dbus_peers_admit (HeadwayDBusPeers *self,
                           GDBusMethodInvocation *invocation,
                           GDBusInterfaceMethodCallFunc func,
-                          GDBusInterfaceSkeleton *skeleton)
+                          gpointer object)
 {
   const char *sender = g_dbus_method_invocation_get_sender (invocation);
   Entry *entry;
@@ -324,10 +377,10 @@ headway_dbus_peers_admit (HeadwayDBusPeers *self,
   if (entry->is_known && entry->release == NULL && g_queue_is_empty (&entry->held) &&
       !headway_dbus_account_is_held (&entry->peer->account))
     {
-      handle (entry, func, invocation, skeleton);
+      handle (entry, func, invocation, object);
       return;
     }
-  hold (entry, invocation, func, skeleton);
+  hold (entry, invocation, func, object);
   if (entry->is_known && entry->release == NULL)
     wait_for_room (entry);
 }
@@ -347,6 +400,15 @@ headway_dbus_peers_get_uid (HeadwayDBusPeers *self, const char *name)
   Entry *entry = name != NULL ? g_hash_table_lookup (self->entries, name) : NULL;
 
   return entry != NULL ? entry->peer->caller.uid : HEADWAY_UID_NOBODY;
+}
+
+void
+headway_dbus_peers_refuse (HeadwayDBusPeers *self, const char *name, GArray *serials)
+{
+  Entry *entry = g_hash_table_lookup (self->entries, name);
+
+  for (guint i = 0; entry != NULL && i < serials->len; i++)
+    refuse (entry, g_array_index (serials, guint32, i));
 }
 
 gboolean

@@ -10,6 +10,9 @@ G_BEGIN_DECLS
 /* Calls of one peer that may be held until it is known or reads what it was sent, and their bytes. */
 #define HEADWAY_DBUS_HELD_MAX       1024
 #define HEADWAY_DBUS_HELD_BYTES_MAX (32 * 1024 * 1024)
+/* Calls beyond that wait to be refused, as nothing but their serials. Who reads no answers for so many gets
+ * none any more. */
+#define HEADWAY_DBUS_REFUSED_MAX 65536
 
 #define HEADWAY_DBUS_TYPE_PEERS (headway_dbus_peers_get_type ())
 G_DECLARE_FINAL_TYPE (HeadwayDBusPeers, headway_dbus_peers, HEADWAY_DBUS, PEERS, GObject)
@@ -31,20 +34,23 @@ HeadwayDBusPeers *headway_dbus_peers_new (GDBusConnection *connection,
 /**
  * headway_dbus_peers_admit:
  * @invocation: (transfer full): a call that has just come in
- * @func: handles it; @skeleton is its last argument
+ * @func: handles it; @object, a GObject that is kept meanwhile, is its last argument
  *
  * Calls @func now, or in its turn once the peer is known. If that fails, answers the call itself.
  */
 void headway_dbus_peers_admit (HeadwayDBusPeers *self,
                                GDBusMethodInvocation *invocation,
                                GDBusInterfaceMethodCallFunc func,
-                               GDBusInterfaceSkeleton *skeleton);
+                               gpointer object);
 
 /* The peer that sent @invocation, which was admitted. (transfer none), never NULL. */
 HeadwayDBusPeer *headway_dbus_peers_get (HeadwayDBusPeers *self, GDBusMethodInvocation *invocation);
 
 /* The uid behind @name, (nullable), if that is known already; else HEADWAY_UID_NOBODY. */
 guint32 headway_dbus_peers_get_uid (HeadwayDBusPeers *self, const char *name);
+
+/* Refuses calls of the connection @name by their @serials, guint32, as there is room for the answers. */
+void headway_dbus_peers_refuse (HeadwayDBusPeers *self, const char *name, GArray *serials);
 
 /* TRUE if no peer has anything here. */
 gboolean headway_dbus_peers_is_idle (HeadwayDBusPeers *self);

@@ -7,11 +7,9 @@
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-manager.h"
 #include "dbus/headway-dbus-names.h"
-#include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-publisher.h"
+#include "dbus/headway-dbus-standard.h"
 #include "dbus/headway-dbus-subscription.h"
-
-#include <string.h>
 
 struct _HeadwayDBusService
 {
@@ -20,8 +18,8 @@ struct _HeadwayDBusService
   HeadwayDBusContext *context;       /* owned */
   HeadwayDBusManagerImpl *manager;   /* owned */
   GDBusObjectManagerServer *objects; /* owned */
-  guint no_buses;                    /* subtree registration: paths without a bus */
-  gboolean is_introspected;          /* by the question that comes next */
+  HeadwayDBusStandard *standard;     /* owned */
+  char *spared_path;                 /* owned, nullable */
   GHashTable *buses;                 /* HeadwayBus (borrowed from the value) → HeadwayDBusBusImpl (owned) */
 };
 
@@ -70,98 +68,6 @@ on_collect_metrics (HeadwayBusTable *table, HeadwayDBusService *self)
                        headway_dbus_service_get_n_peers (self));
 }
 
-/* --- Paths without a bus -------------------------------------------------------------------- */
-
-/* Objects come first: a call gets here only if its path has none. For a call GDBus asks what is at the
- * path, for Introspect() first what is below: there it is told that nothing is, or every path would
- * show a bus. */
-
-static char **
-enumerate_none (GDBusConnection *connection, const char *sender, const char *path, gpointer user_data)
-{
-  ((HeadwayDBusService *) user_data)->is_introspected = TRUE;
-  return g_new0 (char *, 1);
-}
-
-static GDBusInterfaceInfo **
-introspect_none (GDBusConnection *connection, const char *sender, const char *path, const char *node, gpointer user_data)
-{
-  HeadwayDBusService *self = user_data;
-  gboolean is_introspected = self->is_introspected;
-  GDBusInterfaceInfo **infos;
-
-  self->is_introspected = FALSE;
-  if (node == NULL || is_introspected)
-    return NULL;
-  infos = g_new0 (GDBusInterfaceInfo *, 2);
-  infos[0] = g_dbus_interface_info_ref (headway_dbus_bus_interface_info ());
-  return infos;
-}
-
-/* In its turn. */
-static void
-refuse_none (GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *method,
-             GVariant *parameters,
-             GDBusMethodInvocation *invocation,
-             gpointer user_data)
-{
-  g_autofree char *name = headway_dbus_path_to_bus (path);
-
-  if (name != NULL)
-    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NO_SUCH_BUS, "there is no bus \"%s\"", name);
-  else
-    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NO_SUCH_BUS, "there is no bus at %s", path);
-}
-
-static void
-call_none (GDBusConnection *connection,
-           const char *sender,
-           const char *path,
-           const char *interface,
-           const char *method,
-           GVariant *parameters,
-           GDBusMethodInvocation *invocation,
-           gpointer user_data)
-{
-  HeadwayDBusService *self = user_data;
-
-  headway_dbus_peers_admit (self->context->peers, invocation, refuse_none, G_DBUS_INTERFACE_SKELETON (self->manager));
-}
-
-static const GDBusInterfaceVTable *
-dispatch_none (GDBusConnection *connection,
-               const char *sender,
-               const char *path,
-               const char *interface,
-               const char *node,
-               gpointer *out_user_data,
-               gpointer user_data)
-{
-  /* Without a getter calls for properties come to call_none() too. */
-  static const GDBusInterfaceVTable vtable = { call_none, NULL, NULL, { NULL } };
-
-  *out_user_data = user_data;
-  return node != NULL ? &vtable : NULL;
-}
-
-static gboolean
-export_no_buses (HeadwayDBusService *self, GError **error)
-{
-  static const GDBusSubtreeVTable vtable = { enumerate_none, introspect_none, dispatch_none, { NULL } };
-  g_autofree char *path = g_strndup (HEADWAY_DBUS_BUS_PREFIX, strlen (HEADWAY_DBUS_BUS_PREFIX) - 1);
-
-  self->no_buses = g_dbus_connection_register_subtree (self->context->connection, path, &vtable,
-                                                       G_DBUS_SUBTREE_FLAGS_DISPATCH_TO_UNENUMERATED_NODES, self, NULL,
-                                                       error);
-  return self->no_buses != 0;
-}
-
-/* -------------------------------------------------------------------------------------------- */
-
 HeadwayDBusService *
 headway_dbus_service_new (GDBusConnection *connection,
                           HeadwayBusTable *table,
@@ -182,13 +88,14 @@ headway_dbus_service_export (HeadwayDBusService *self, GError **error)
 
   g_return_val_if_fail (self->objects == NULL, FALSE);
 
-  if (!g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (self->manager), self->context->connection,
-                                         HEADWAY_DBUS_PATH, error) ||
-      !export_no_buses (self, error))
+  if (!headway_dbus_context_export (self->context, G_DBUS_INTERFACE_SKELETON (self->manager), HEADWAY_DBUS_PATH, error))
     return FALSE;
   self->objects = g_dbus_object_manager_server_new (HEADWAY_DBUS_PATH);
   for (guint i = 0; i < buses->len; i++)
     add_bus (self, g_ptr_array_index (buses, i));
+  self->standard = headway_dbus_standard_new (self->context, self->objects, self->spared_path, error);
+  if (self->standard == NULL)
+    return FALSE;
   g_dbus_object_manager_server_set_connection (self->objects, self->context->connection);
   g_signal_connect_object (self->context->table, "bus-added", G_CALLBACK (on_bus_added), self, 0);
   g_signal_connect_object (self->context->table, "bus-removed", G_CALLBACK (on_bus_removed), self, 0);
@@ -233,6 +140,14 @@ headway_dbus_service_set_linger_ms (HeadwayDBusService *self, guint linger_ms)
   self->context->linger_ms = linger_ms;
 }
 
+void
+headway_dbus_service_spare_path (HeadwayDBusService *self, const char *path)
+{
+  g_autofree char *old = self->spared_path;
+
+  self->spared_path = g_strdup (path);
+}
+
 guint
 headway_dbus_service_get_n_peers (HeadwayDBusService *self)
 {
@@ -263,12 +178,9 @@ headway_dbus_service_dispose (GObject *object)
       while (g_hash_table_iter_next (&iter, NULL, &impl))
         remove_bus (self, impl);
       g_hash_table_remove_all (self->buses);
-      if (self->objects != NULL)
-        g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self->manager));
+      headway_dbus_context_unexport (self->context, G_DBUS_INTERFACE_SKELETON (self->manager));
     }
-  if (self->no_buses != 0)
-    g_dbus_connection_unregister_subtree (self->context->connection, self->no_buses);
-  self->no_buses = 0;
+  g_clear_object (&self->standard);
   g_clear_object (&self->objects);
   g_clear_object (&self->manager);
   g_clear_pointer (&self->context, headway_dbus_context_unref);
@@ -278,7 +190,10 @@ headway_dbus_service_dispose (GObject *object)
 static void
 headway_dbus_service_finalize (GObject *object)
 {
-  g_hash_table_unref (HEADWAY_DBUS_SERVICE (object)->buses);
+  HeadwayDBusService *self = HEADWAY_DBUS_SERVICE (object);
+
+  g_hash_table_unref (self->buses);
+  g_free (self->spared_path);
   G_OBJECT_CLASS (headway_dbus_service_parent_class)->finalize (object);
 }
 

@@ -60,6 +60,8 @@ void headway_dbus_service_shut_down (HeadwayDBusService *self);
 void headway_dbus_service_set_linger_ms (HeadwayDBusService *self, guint linger_ms);
 /* Publishers (OpenPublisher()) that are open: after a shut-down those with something left to say. */
 guint headway_dbus_service_get_n_publishers (HeadwayDBusService *self);
+/* For tests: an object that is not of the service is at @path; before the export. */
+void headway_dbus_service_spare_path (HeadwayDBusService *self, const char *path);
 /* For tests: how many connections are remembered. */
 guint headway_dbus_service_get_n_peers (HeadwayDBusService *self);
 

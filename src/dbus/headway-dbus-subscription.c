@@ -93,8 +93,7 @@ headway_dbus_subscription_impl_retire (HeadwayDBusSubscriptionImpl *self)
   if (self->receive != NULL)
     headway_dbus_receive_end (self->receive);
   g_clear_pointer (&self->signals, headway_dbus_signals_free);
-  if (g_dbus_interface_skeleton_get_object_path (G_DBUS_INTERFACE_SKELETON (self)) != NULL)
-    g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self));
+  headway_dbus_context_unexport (self->context, G_DBUS_INTERFACE_SKELETON (self));
   g_hash_table_remove (self->context->subscriptions, self);
 }
 
@@ -188,7 +187,7 @@ headway_dbus_subscription_impl_export (HeadwayDBusSubscriptionImpl *self,
   headway_subscription_set_owner (subscription, self->owner->name, self->owner->caller.uid);
   headway_subscription_set_sink_kind (subscription, "dbus");
   if (!headway_subscription_attach (subscription, &self->reader.sink, error) ||
-      !g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (self), self->context->connection, path, error))
+      !headway_dbus_context_export (self->context, G_DBUS_INTERFACE_SKELETON (self), path, error))
     {
       headway_dbus_subscription_impl_retire (self);
       return FALSE;
@@ -467,8 +466,11 @@ dispatch (GDBusConnection *connection,
           gpointer user_data)
 {
   HeadwayDBusSubscriptionImpl *self = user_data;
+  GError *error = NULL;
 
-  if (self->is_retired)
+  if (!check_owner (self, sender, &error))
+    headway_dbus_error_answer (invocation, error);
+  else if (self->is_retired)
     headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "the subscription is closed");
   else
     parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
@@ -485,12 +487,8 @@ method_call (GDBusConnection *connection,
              gpointer user_data)
 {
   HeadwayDBusSubscriptionImpl *self = user_data;
-  GError *error = NULL;
 
-  if (check_owner (self, sender, &error))
-    headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
-  else
-    headway_dbus_error_answer (invocation, error);
+  headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
 }
 
 /* The raw getter is the one place that knows who asks; where it fails, GetAll leaves the property

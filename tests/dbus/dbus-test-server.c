@@ -314,6 +314,7 @@ run (GDBusConnection *connection, gboolean is_session, int linger_ms, int max_bu
   g_signal_connect (table, "collect-metrics", G_CALLBACK (on_collect_metrics), &self);
   if (linger_ms > 0)
     headway_dbus_service_set_linger_ms (service, linger_ms);
+  headway_dbus_service_spare_path (service, TEST_PATH);
   if (!headway_dbus_service_export (service, &error))
     g_assert_no_error (error);
   export_test_object (&self, connection);

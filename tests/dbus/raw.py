@@ -3,6 +3,7 @@
 """A connection that speaks D-Bus by itself, so that it need not read; memory of processes."""
 import os
 import socket
+import sys
 
 from harness import BUS, NAME, Gio, GLib
 
@@ -34,6 +35,18 @@ class Raw:
             blobs.append(bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE)))
         self.socket.sendall(b''.join(blobs))
         return self.serial
+
+    def flood(self, path, interface, method, signature, *values, times):
+        """As send(), of so many that are alike, each with a serial of its own."""
+        message = Gio.DBusMessage.new_method_call(NAME, path, interface, method)
+        message.set_serial(1)
+        if values:
+            message.set_body(GLib.Variant(signature, values))
+        blob = bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+        for first in range(0, times, 1000):
+            serials = range(self.serial + 1, self.serial + 1 + min(1000, times - first))
+            self.socket.sendall(b''.join(blob[:8] + serial.to_bytes(4, sys.byteorder) + blob[12:] for serial in serials))
+            self.serial = serials[-1]
 
     def fetch(self, path, times=1):
         return self.send(NAME, path, BUS, 'Fetch', '(tua{sv})', 0, 1024, {}, times=times)

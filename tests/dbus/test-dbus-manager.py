@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Manager, the ObjectManager, the paths of buses."""
-from harness import (BUS, MANAGER, NAME, OBJECT_MANAGER, PROPERTIES, ROOT, Gio, GLib, Server, Suite, expect, same,
-                     wait_until)
+from harness import (BUS, MANAGER, NAME, OBJECT_MANAGER, PROPERTIES, ROOT, SUBSCRIPTION, Gio, GLib, Server, Suite, expect,
+                     same, wait_until)
 
 suite = Suite()
+INTROSPECTABLE = 'org.freedesktop.DBus.Introspectable'
+PEER = 'org.freedesktop.DBus.Peer'
 
 
 @suite.test
@@ -220,6 +222,55 @@ def a_service_that_stops_begins_nothing(server, name):
 
 def subscription_left(client, bus):
     return client.get(bus.path, BUS, 'SubscriberCount') > 0
+
+
+@suite.test
+def an_object_manager_client_sees_buses_come_and_go(server, name):
+    client = server.client()
+    first = client.bus(name)
+    manager = Gio.DBusObjectManagerClient.new_sync(client.connection, Gio.DBusObjectManagerClientFlags.NONE, NAME, ROOT,
+                                                   None, None, None)
+    same(manager.get_interface(first.path, BUS).get_cached_property('Name').unpack(), name)
+    seen = []
+    manager.connect('object-added', lambda _manager, added: seen.append(added.get_object_path()))
+    manager.connect('object-removed', lambda _manager, removed: seen.append(removed.get_object_path()))
+    second = client.bus(name + 'x')
+    wait_until(lambda: seen == [second.path])
+    same(manager.get_interface(second.path, BUS).get_cached_property('LastEventId').unpack(), 0)
+    second.call('Close')
+    wait_until(lambda: seen == [second.path] * 2)
+
+
+@suite.test
+def what_is_not_there_is_refused_by_name(server, name):
+    client = server.client()
+    bus = client.bus(name)
+    unknown, invalid = ('org.freedesktop.DBus.Error.' + error for error in ('UnknownMethod', 'InvalidArgs'))
+    for error, says, *call in (
+            (invalid, '"x.y"', ROOT, PROPERTIES, 'Get', '(ss)', 'x.y', 'z'),
+            (invalid, '"z"', ROOT, PROPERTIES, 'Get', '(ss)', MANAGER, 'z'),
+            (invalid, '"(ss)"', ROOT, PROPERTIES, 'Get', '(s)', MANAGER),
+            (invalid, '"(s)"', ROOT, PROPERTIES, 'GetAll', '()'),
+            (invalid, '""', ROOT, PROPERTIES, 'GetAll', '(s)', ''),
+            (invalid, '"z"', ROOT, PROPERTIES, 'Set', '(ssv)', MANAGER, 'z', GLib.Variant('u', 1)),
+            (invalid, '"()"', bus.path, INTROSPECTABLE, 'Introspect', '(s)', 'x'),
+            (invalid, 'GetBus', ROOT, MANAGER, 'GetBus', '(ss)', 'x', 'y'),
+            (unknown, '"/no"', '/no', PROPERTIES, 'GetAll', '(s)', MANAGER),
+            (unknown, '"/no"', '/no', MANAGER, 'GetBus', '(s)', 'x'),
+            (unknown, '/subscription/4000000000', ROOT + '/subscription/4000000000', SUBSCRIPTION, 'Close'),
+            (unknown, '/handler/4000000000', ROOT + '/handler/4000000000', NAME + '.HandlerRegistration', 'Unregister'),
+            (unknown, 'Nope', ROOT, MANAGER, 'Nope'),
+            (unknown, 'Nope', ROOT, PROPERTIES, 'Nope'),
+            (unknown, BUS, ROOT, BUS, 'Close'),
+            (unknown, OBJECT_MANAGER, bus.path, OBJECT_MANAGER, 'GetManagedObjects'),
+            (unknown, '/diverted', ROOT + '/diverted', NAME + '.Diverted', 'Get', '(sssv)', ROOT, '', 'Get', GLib.Variant('u', 1))):
+        expect(error, client.call, *call, says=says)
+    same(client.get_all(ROOT, OBJECT_MANAGER), {})
+    same(client.call('/no', PEER, 'Ping'), ())
+    same(len(client.call(ROOT, PEER, 'GetMachineId')[0]), 32)
+    same(client.call('/no', INTROSPECTABLE, 'Introspect')[0].count('node name'), 0)
+    assert '<node name="headway"/>' in client.call('/org', INTROSPECTABLE, 'Introspect')[0]
+    assert '"diverted"' not in client.call(ROOT, INTROSPECTABLE, 'Introspect')[0]
 
 
 suite.main()

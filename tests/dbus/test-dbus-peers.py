@@ -135,12 +135,14 @@ def who_leaves_before_it_is_known_leaves_nothing(server, name):
 
 
 @suite.test
-def who_only_reads_properties_is_not_remembered(server, name):
+def who_only_reads_properties_is_forgotten_when_it_leaves(server, name):
     own = Server()
-    client = own.client()
+    client, reader = own.client(), own.client()
     bus = client.bus(name)
-    bus.of(own.client()).get('Name')
-    same(client.test('PeerCount')[0], 1)
+    same(bus.of(reader).get('Name'), name)
+    same(client.test('PeerCount')[0], 2)
+    reader.leave()
+    wait_until(lambda: client.test('PeerCount')[0] == 1)
     same(own.stop(), 0)
 
 
