@@ -444,10 +444,12 @@ count_verdict (HeadwayStep *self, HeadwayVerdict verdict, const char *reason, He
   HeadwayHandler *handler = self->handler;
 
   headway_metrics_add (self->work->dispatcher->metrics, headway_metric_verdicts (handler->phase, verdicts[verdict].label), 1);
-  g_debug ("handler %u of bus \"%s\", phase %s: %s%s%s", handler->number, headway_bus_get_name (handler->bus),
-           headway_phase_get_name (handler->phase), verdicts[verdict].name,
-           verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? ": " : "",
-           verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? reason : "");
+  /* It would be written before it is thrown away, and that is a third of a call. */
+  if (!g_log_writer_default_would_drop (G_LOG_LEVEL_DEBUG, G_LOG_DOMAIN))
+    g_debug ("handler %u of bus \"%s\", phase %s: %s%s%s", handler->number, headway_bus_get_name (handler->bus),
+             headway_phase_get_name (handler->phase), verdicts[verdict].name,
+             verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? ": " : "",
+             verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? reason : "");
   if (verdict == HEADWAY_VERDICT_ERROR || verdict == HEADWAY_VERDICT_TIMEOUT)
     headway_dispatcher_add_security (self->work->dispatcher, HEADWAY_SECURITY_HANDLER_FAILED, handler,
                                      headway_event_get_principal (self->work->event), now);
