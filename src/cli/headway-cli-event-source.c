@@ -11,6 +11,7 @@
 #include "cli/headway-cli-event-source.h"
 
 #include "cli/headway-cli-bus-info.h"
+#include "cli/headway-cli-envelope.h"
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-http.h"
 #include "cli/headway-cli-sse-parser.h"
@@ -104,38 +105,6 @@ stream_ended (HeadwayCliEventSource *self,
     wait_and_retry (self, reason, delay_max_ms > 0 ? MIN (delay_max_ms, 60000) : DELAY_MAX_MS);
 }
 
-static char *
-dup_member_string (HeadwayCliSlice envelope,
-                   const char *name)
-{
-  HeadwayCliSlice value;
-  char *text = NULL;
-
-  if (headway_cli_json_get_member (envelope, name, &value))
-    text = headway_cli_json_dup_string (value);
-  return text != NULL ? text : g_strdup ("");
-}
-
-static char *
-dup_member_text (HeadwayCliSlice envelope,
-                 const char *name)
-{
-  HeadwayCliSlice value;
-
-  if (!headway_cli_json_get_member (envelope, name, &value))
-    return g_strdup ("");
-  return g_strndup (value.text, value.length);
-}
-
-static gint64
-get_timestamp_us (const char *meta)
-{
-  g_autofree char *number = dup_member_text ((HeadwayCliSlice){ meta, strlen (meta) }, "serverTimestamp");
-  double milliseconds = g_ascii_strtod (number, NULL);
-
-  return milliseconds > -1e14 && milliseconds < 1e14 ? (gint64) (milliseconds * 1000) : 0;
-}
-
 static guint64
 parse_id (const char *text)
 {
@@ -149,30 +118,19 @@ on_frame (const HeadwayCliSseFrame *frame,
           gpointer user_data)
 {
   HeadwayCliEventSource *self = user_data;
-  HeadwayCliSlice envelope = { frame->data, frame->length };
-  g_autofree char *id = dup_member_text (envelope, "id");
-  g_autofree char *seq = dup_member_text (envelope, "seq");
-  g_autofree char *type = dup_member_string (envelope, "type");
-  g_autofree char *topic = dup_member_string (envelope, "topic");
-  g_autofree char *principal = dup_member_string (envelope, "principal");
-  g_autofree char *data = dup_member_text (envelope, "data");
-  g_autofree char *meta = dup_member_text (envelope, "_meta");
-  gboolean is_routed = g_strcmp0 (self->options->mode, "routed") == 0;
-  const HeadwayCliEvent event = {
-    .id = parse_id (*seq != '\0' ? seq : id),
-    .resume_id = frame->id != NULL || is_routed ? parse_id (frame->id) : parse_id (id),
-    .topic = topic,
-    .type = *type != '\0' ? type : frame->event,
-    .principal = principal,
-    .timestamp_us = get_timestamp_us (meta),
-    .data = data,
-    .envelope = envelope,
-  };
+  g_auto (HeadwayCliEnvelope) envelope = { 0 };
 
   if (!g_utf8_validate_len (frame->data, frame->length, NULL))
-    headway_cli_say (_ ("a frame that is no UTF-8 was skipped"));
-  else
-    headway_cli_reader_take (self->reader, &event);
+    {
+      headway_cli_say (_ ("a frame that is no UTF-8 was skipped"));
+      return;
+    }
+  headway_cli_envelope_init (&envelope, (HeadwayCliSlice){ frame->data, frame->length });
+  if (frame->id != NULL || g_strcmp0 (self->options->mode, "routed") == 0)
+    envelope.event.resume_id = parse_id (frame->id);
+  if (*envelope.event.type == '\0')
+    envelope.event.type = frame->event;
+  headway_cli_reader_take (self->reader, &envelope.event);
 }
 
 static void

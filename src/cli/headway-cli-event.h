@@ -21,6 +21,7 @@ typedef struct
   const char *type;
   const char *principal;    /* "": the system */
   const char *client;       /* nullable */
+  gboolean has_seq;         /* the envelope has the id apart, as in mode `routed` */
   gint64 timestamp_us;      /* since 1970 */
   const char *data;         /* JSON */
   const char *meta;         /* nullable: JSON object */

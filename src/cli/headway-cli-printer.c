@@ -27,7 +27,7 @@ append_envelope (GString *out,
   g_string_append_c (out, '{');
   if (event->id != 0 && event->resume_id != 0)
     g_string_append_printf (out, "\"id\":%" G_GUINT64_FORMAT ",", event->resume_id);
-  if (event->id != 0 && event->resume_id != event->id)
+  if (event->id != 0 && event->has_seq)
     g_string_append_printf (out, "\"seq\":%" G_GUINT64_FORMAT ",", event->id);
   g_string_append (out, "\"v\":1");
   append_member (out, "type", event->type);
@@ -51,7 +51,7 @@ append_envelope (GString *out,
  * @event: an event
  *
  * Appends the envelope of http-api.md and a line end. As there, `id` is where to go on behind
- * @event, and `seq` its own id where that is another. Data and `_meta` go through byte for
+ * @event, and `seq` its own id in mode `routed`. Data and `_meta` go through byte for
  * byte, except that a line end between tokens becomes a blank, so that it is one line.
  */
 void

@@ -394,6 +394,19 @@ headway_cli_reader_was_evicted (HeadwayCliReader *self)
 }
 
 /**
+ * headway_cli_reader_is_over:
+ * @self: a reader
+ *
+ * Returns: whether an event was taken that is the last one of its stream: the bus closes, or this
+ *   reader was too slow
+ */
+gboolean
+headway_cli_reader_is_over (HeadwayCliReader *self)
+{
+  return self->closed || self->evicted;
+}
+
+/**
  * headway_cli_reader_get_cursor:
  * @self: a reader
  * @cursor: (out): the id behind which to open a stream

@@ -53,6 +53,7 @@ gboolean headway_cli_reader_end (HeadwayCliReader *self);
 gboolean headway_cli_reader_may_wait (HeadwayCliReader *self,
                                       const GError *error);
 gboolean headway_cli_reader_was_evicted (HeadwayCliReader *self);
+gboolean headway_cli_reader_is_over (HeadwayCliReader *self);
 gboolean headway_cli_reader_get_cursor (HeadwayCliReader *self,
                                         guint64 *cursor);
 const char *headway_cli_reader_get_epoch (HeadwayCliReader *self);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "cli/headway-cli-reader.h"
+#include "cli/headway-cli-subscriber.h"
 
 G_BEGIN_DECLS
 
-typedef struct _HeadwayCliReceiver HeadwayCliReceiver;
-
-HeadwayCliReceiver *headway_cli_receiver_new (HeadwayCli *cli,
-                                              const HeadwayCliSubOptions *options,
-                                              HeadwayCliReader *reader,
-                                              GError **error);
-void headway_cli_receiver_free (HeadwayCliReceiver *self);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (HeadwayCliReceiver, headway_cli_receiver_free)
+/* `--via=receive`: one Receive after the other, each when the output of the last is written. */
+extern const HeadwayCliWay headway_cli_receiver_way;
 
 G_END_DECLS

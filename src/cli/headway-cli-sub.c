@@ -3,7 +3,7 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-event-source.h"
-#include "cli/headway-cli-receiver.h"
+#include "cli/headway-cli-subscriber.h"
 
 #include <glib/gi18n.h>
 
@@ -39,6 +39,8 @@ check_way (HeadwayCli *cli,
            HeadwayCliSubOptions *options,
            GError **error)
 {
+  const char *const ways[] = { "stream", "signals", "receive", NULL };
+
   if (options->via != NULL && cli->http_url != NULL)
     {
       g_set_error_literal (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--via is a way over D-Bus and does not go with --http"));
@@ -49,12 +51,9 @@ check_way (HeadwayCli *cli,
       g_set_error_literal (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--budget does not go with --http"));
       return FALSE;
     }
-  if (options->via == NULL || g_str_equal (options->via, "receive"))
+  if (options->via == NULL || g_strv_contains (ways, options->via))
     return TRUE;
-  if (g_str_equal (options->via, "stream") || g_str_equal (options->via, "signals"))
-    g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--via=%s is not supported yet by this version"), options->via);
-  else
-    g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--via=%s is none of receive, stream, signals"), options->via);
+  g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("--via=%s is none of stream, signals, receive"), options->via);
   return FALSE;
 }
 
@@ -86,14 +85,14 @@ run (HeadwayCli *cli,
      const HeadwayCliSubOptions *options)
 {
   g_autoptr (HeadwayCliReader) reader = headway_cli_reader_new (options);
-  g_autoptr (HeadwayCliReceiver) receiver = NULL;
+  g_autoptr (HeadwayCliSubscriber) subscriber = NULL;
   g_autoptr (HeadwayCliEventSource) source = NULL;
   g_autoptr (GError) error = NULL;
 
   if (cli->http_url != NULL)
     source = headway_cli_event_source_new (cli, options, reader, &error);
   else
-    receiver = headway_cli_receiver_new (cli, options, reader, &error);
+    subscriber = headway_cli_subscriber_new (cli, options, reader, &error);
   if (error != NULL)
     return headway_cli_fail (error);
   return headway_cli_reader_run (reader);
@@ -119,7 +118,7 @@ parse (HeadwayCli *cli,
     { "type", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options->types, N_ ("Only events of this type; may be repeated"), N_ ("TYPE") },
     { "scope", 0, 0, G_OPTION_ARG_STRING, &options->scope, N_ ("Only events of this principal; empty for the system"), N_ ("PRINCIPAL") },
     { "mode", 0, 0, G_OPTION_ARG_STRING, &options->mode, N_ ("How events wait: stream (the default), routed or broadcast"), N_ ("MODE") },
-    { "via", 0, 0, G_OPTION_ARG_STRING, &options->via, N_ ("How events come over D-Bus: receive (the default), stream or signals"), N_ ("WAY") },
+    { "via", 0, 0, G_OPTION_ARG_STRING, &options->via, N_ ("How events come over D-Bus: stream (the default), signals or receive"), N_ ("WAY") },
     { "max-queued", 0, 0, G_OPTION_ARG_STRING, &options->max_queued_text, N_ ("Events that may wait before the daemon evicts this reader"), N_ ("NUMBER") },
     { "budget", 0, 0, G_OPTION_ARG_STRING, &options->budget_text, N_ ("Bytes that may wait in mode routed"), N_ ("BYTES") },
     { "eviction", 0, 0, G_OPTION_ARG_STRING, &options->eviction, N_ ("What mode routed drops: oldest (the default) or fair"), N_ ("RULE") },

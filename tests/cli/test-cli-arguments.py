@@ -54,9 +54,10 @@ class Arguments(unittest.TestCase):
             with self.subTest(arguments):
                 self.check(2, *arguments)
 
-    def test_ways_of_later_versions(self):
-        for way in ("stream", "signals"):
-            self.check(2, "sub", "b", f"--via={way}", says="not supported yet")
+    def test_ways(self):
+        self.check(2, "sub", "b", "--via=pigeon", says="--via=pigeon is none of stream, signals, receive")
+        for way in ("stream", "signals", "receive"):
+            self.check(1, "sub", "b", f"--via={way}", says="message bus")
 
     def test_retry(self):
         self.check(2, "pub", "b", "t", "1", "--retry=1", says="--retry goes with --lines")

@@ -174,13 +174,13 @@ class Top(Case):
     def test_screen(self):
         self.make_trouble()
         screen = self.open_screen()
-        frame = screen.wait_frame(r"routed +dbus .* slow")
+        frame = screen.wait_frame(r"routed +stream .* slow")
         self.check_frame(frame)
         text = "\n".join(frame)
         self.assertRegex(text, r"(?m)^demo +[\d.-]+ +2001 +[\d.]+[KM] +1$")
         self.assertRegex(text, r"(?m)^agent:flood +1 +\d+ +[\d.]+K? +100% +\d+ +floods$")
         self.assertRegex(text, r"(?m)^agent:quiet +1 +1 +6 +0% +0$")
-        self.assertRegex(text, r"(?m)^events of a routed reader +budget +dbus, \w+ +1[89]\d\d ")
+        self.assertRegex(text, r"(?m)^events of a routed reader +budget +stream, \w+ +1[789]\d\d ")
         self.assertEqual(frame.index(next(line for line in frame if line.startswith("agent:flood"))) + 1,
                          frame.index(next(line for line in frame if line.startswith("agent:quiet"))))
         os.write(screen.master, b"xq")

@@ -76,6 +76,9 @@ test_routed_envelope_says_where_to_go_on (void)
   HeadwayCliEvent event = sample ();
 
   event.id = 7;
+  event.has_seq = TRUE;
+  event.resume_id = 7;
+  assert_json (&event, "{\"id\":7,\"seq\":7,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n");
   event.resume_id = 3;
   assert_json (&event, "{\"id\":3,\"seq\":7,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}\n");
   event.resume_id = 0;

@@ -3,6 +3,7 @@
 """`headway sub` in each of its ways, against a real headwayd."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -196,11 +197,38 @@ class Ways:
             self.assertEqual(numbers(reader), [0, 1, 2, 3])
 
 
+class Kept:
+    """Where events are sent without being asked for, they outlive the daemon that has sent them."""
+
+    def test_what_was_sent_is_not_lost(self):
+        self.run_headway("create", "demo")
+        reader = self.subscribe("demo", "--json", "--count=202")
+        self.run_headway("pub", "demo", "n", "0")
+        reader.wait_lines(1)
+        reader.process.send_signal(signal.SIGSTOP)
+        self.run_headway("pub", "demo", "n", "--json-lines", stdin="".join(f"{number}\n" for number in range(1, 201)))
+        self.assertEqual(json.loads(self.run_headway("info", "demo", "--json")[0])["lastEventId"], 201)
+        self.restart_daemon(signal.SIGKILL)
+        reader.process.send_signal(signal.SIGCONT)
+        reader.wait_error("resumed behind 201")
+        self.run_headway("pub", "demo", "n", "201")
+        self.assertEqual(reader.wait_exit(), 0)
+        reader.wait_until(lambda: numbers(reader) == list(range(202)), "all of them")
+
+
+class StreamWay(Ways, Kept, Case):
+    via = "stream"
+
+
+class SignalsWay(Ways, Kept, Case):
+    via = "signals"
+
+
 class ReceiveWay(Ways, Case):
     via = "receive"
 
 
-class HttpWay(Ways, Case):
+class HttpWay(Ways, Kept, Case):
     http = True
 
     def test_exactly_once_through_a_line_that_breaks(self):
@@ -230,6 +258,93 @@ class HttpWay(Ways, Case):
         self.assertEqual(sorted(got), list(range(1, 2401)))
         self.assertNotEqual(got, sorted(got))
         self.assertGreater(line.count_ids() - len(got), 0, "the daemon repeated nothing")
+
+
+def timeless(lines):
+    """Each reader has its own synthetic events, whose time is their own."""
+    return [re.sub(r'("serverTimestamp":)\d+', r"\1T", line) if line.startswith('{"v"') else line for line in lines]
+
+
+class AllWays(Case):
+    """One bus that is read in all four ways at once: what is printed must be the same."""
+
+    def start_readers(self, *arguments, wait=True):
+        readers = []
+        for way in ("stream", "signals", "receive", "http"):
+            before = self.subscribers("demo")
+            connection = [f"--http={self.unix_url}"] if way == "http" else []
+            more = [] if way == "http" else [f"--via={way}"]
+            reader = Program([HEADWAY, *connection, "sub", "demo", *arguments, *more], self.env)
+            self.programs.append(reader)
+            deadline = time.monotonic() + PATIENCE
+            while wait and self.subscribers("demo") <= before:
+                self.assertLess(time.monotonic(), deadline, reader.err)
+            readers.append(reader)
+        return readers
+
+    def publish(self):
+        """Three events out of seven are still there; they have all that an event can have."""
+        self.run_headway("create", "demo", "--ring-size=3")
+        for number in range(4):
+            self.run_headway("pub", "demo", "gone", str(number))
+        self.publish_some()
+
+    def publish_some(self):
+        self.run_headway("pub", "demo", "a.b", '{"n": [1,\n2], "s": "\\ud800\u20ac"}', "--type=kind", "--client=me:1", "--principal=agent:a")
+        self.run_headway("pub", "demo", "--ndjson", "--http=" + self.unix_url, plain=True,
+                         stdin='{"data":"two","type":"own","principal":"agent:a","_meta":{"k":1.50,"x":{"y":null}}}\n'
+                               '{"data":3,"topic":"a.\\"q\\\\","principal":"agent:a"}\n')
+
+    def check(self, readers, count):
+        for reader in readers:
+            self.assertEqual(reader.wait_exit(), 0, reader.err)
+            reader.wait_until(lambda: len(reader.out) >= count, "the rest")
+            self.assertEqual((timeless(reader.out), sorted(reader.err)), (timeless(readers[0].out), sorted(readers[0].err)))
+        self.assertEqual(len(readers[0].out), count)
+
+    def read(self, *arguments, synthetic):
+        self.publish()
+        readers = self.start_readers("--after=2", *arguments)
+        self.publish_some()
+        self.run_headway("close", "demo")
+        self.check(readers, 7 + synthetic)
+        return readers[0]
+
+    def test_json(self):
+        lines = [json.loads(line) for line in self.read("--json", synthetic=2).out]
+        self.assertEqual([line["type"] for line in lines],
+                         ["state_resync_required", "kind", "own", "message", "replay_complete", "kind", "own", "message", "session_closed"])
+        self.assertEqual([line["id"] for line in lines if "id" in line], list(range(5, 12)))
+
+    def test_readable(self):
+        reader = self.read(synthetic=0)
+        self.assertEqual(len(reader.err), 2)
+
+    def test_broadcast(self):
+        self.read("--json", "--mode=broadcast", synthetic=2)
+
+    def test_filters(self):
+        self.publish()
+        readers = self.start_readers("a.*", "--type=kind,message", "--after=0", "--json", "--count=4")
+        self.publish_some()
+        self.check(readers, 6)
+
+    def test_count_and_timeout(self):
+        self.publish()
+        for reader in self.start_readers("--after=4", "--count=4", "--timeout=1", "--json", wait=False):
+            self.assertEqual(reader.wait_exit(), 4)
+        readers = self.start_readers("--after=4", "--count=2", "--json", wait=False)
+        self.check(readers, 2)
+
+    def test_routed(self):
+        self.publish()
+        readers = self.start_readers("--after=2", "--mode=routed", "--json", "--count=6")
+        for number in range(3):
+            for reader in readers:
+                reader.wait_lines(5 + number)
+            self.run_headway("pub", "demo", "live", str(number), "--principal=agent:a")
+        self.check(readers, 8)
+        self.assertEqual([own_id(line) for line in map(json.loads, readers[0].out) if own_id(line)], list(range(5, 11)))
 
 
 class BreakingLine:
