@@ -69,6 +69,8 @@ int headway_cli_pub (HeadwayCli *cli,
                      char **argv);
 int headway_cli_sub (HeadwayCli *cli,
                      char **argv);
+int headway_cli_handle (HeadwayCli *cli,
+                        char **argv);
 int headway_cli_buses (HeadwayCli *cli,
                        char **argv);
 int headway_cli_create (HeadwayCli *cli,

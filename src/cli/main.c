@@ -18,6 +18,7 @@ typedef struct
 static const Command commands[] = {
   { "pub", N_ ("Publish events"), headway_cli_pub },
   { "sub", N_ ("Print events as they come"), headway_cli_sub },
+  { "handle", N_ ("Run a command for each event"), headway_cli_handle },
   { "buses", N_ ("List the buses"), headway_cli_buses },
   { "create", N_ ("Create a bus"), headway_cli_create },
   { "info", N_ ("Show a bus"), headway_cli_info },

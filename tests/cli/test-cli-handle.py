@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`headway handle` against a real headwayd, and what publishers over D-Bus and HTTP get of it."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from cli_case import PATIENCE, Case  # noqa: E402
+
+GUARD = """
+case $HEADWAY_TOPIC in
+g.deny) echo "not today" >&2; echo "second line" >&2; exit 1 ;;
+g.silent) exit 1 ;;
+g.change) echo '{"was": "changed"}' ;;
+g.broken) echo '{"was": ' ;;
+g.fail) exit 3 ;;
+g.killed) kill -TERM $$ ;;
+g.large) head -c 6000000 /dev/zero | tr '\\0' 1 ;;
+esac
+"""
+
+
+class Handle(Case):
+    def handle(self, *arguments, registered=True):
+        program = self.start("handle", *arguments)
+        if registered:
+            program.wait_error("registered at bus")
+        return program
+
+    def setUp(self):
+        super().setUp()
+        self.run_headway("create", "demo")
+
+    def events(self, count):
+        lines = self.run_headway("sub", "demo", "--after=0", f"--count={count}", "--json")[0].splitlines()
+        return [event for event in map(json.loads, lines) if "id" in event]
+
+    def test_an_event_on_standard_input(self):
+        program = self.handle("demo", "a.*", "--", "sh", "-c", 'cat; echo "$HEADWAY_ID $HEADWAY_TOPIC $HEADWAY_TYPE $HEADWAY_PRINCIPAL ${HEADWAY_LOST-none}"')
+        self.run_headway("pub", "demo", "a.b", '{"n":1}', "--type=kind", "--principal=alice", "--client=me")
+        lines = program.wait_lines(2)
+        self.assertEqual({**json.loads(lines[0]), "_meta": None},
+                         {"id": 1, "v": 1, "type": "kind", "data": {"n": 1}, "topic": "a.b", "principal": "alice", "originatorClientId": "me", "_meta": None})
+        self.assertEqual(lines[1], "1 a.b kind alice none")
+
+    def test_an_interceptor(self):
+        program = self.handle("demo", "g.*", "--phase=pre", "--on-error=deny", "--", "sh", "-c", GUARD)
+        self.run_headway("pub", "demo", "g.fine", "1")
+        self.assertIn("Denied: ", self.run_headway("pub", "demo", "g.deny", "2", status=1)[1])
+        self.assertIn("not today", self.run_headway("pub", "demo", "g.deny", "2", f"--http={self.unix_url}", status=1, plain=True)[1])
+        self.assertIn("the command denied it", self.run_headway("pub", "demo", "g.silent", "2", status=1)[1])
+        self.run_headway("pub", "demo", "g.change", "3")
+        for topic, text in (("g.broken", "wrote no JSON"), ("g.fail", "ended with 3"), ("g.killed", "signal 15"), ("g.large", "more than 5242880 bytes")):
+            self.assertIn("Denied: ", self.run_headway("pub", "demo", topic, "4", status=1)[1])
+            program.wait_error(text)
+        self.run_headway("pub", "demo", "free", "5")
+        self.assertEqual([(event["id"], event["data"]) for event in self.events(3)], [(1, 1), (2, {"was": "changed"}), (3, 5)])
+        self.assertIn("second line", program.err)
+
+    def test_a_command_that_hangs_is_killed(self):
+        mark = f"{self.folder}/pid"
+        program = self.handle("demo", "--phase=pre", "--on-error=deny", "--timeout=300", "--", "sh", "-c", f"sleep 1000 & echo $! > {mark}; wait")
+        self.assertIn("Denied: ", self.run_headway("pub", "demo", "t", "1", status=1)[1])
+        program.wait_error("longer than 300 ms")
+        with open(mark, encoding="ascii") as file:
+            pid = int(file.read())
+        deadline = time.monotonic() + PATIENCE
+        while is_alive(pid):
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_what_is_left_running_holds_nothing_up(self):
+        program = self.handle("demo", "--", "sh", "-c", 'echo "$HEADWAY_ID"; sleep 3 &')
+        start = time.monotonic()
+        self.run_headway("pub", "demo", "t", "--lines", stdin="a\nb\nc\n")
+        self.assertEqual(program.wait_lines(3), ["1", "2", "3"])
+        self.assertLess(time.monotonic() - start, 3)
+
+    def test_parallel(self):
+        script = 'echo start; read -r event; case $event in *hold*) while [ ! -e "$0" ]; do sleep 0.01; done ;; esac; echo end'
+        for parallel, wanted in ((1, ["start", "end", "start", "end"]), (2, ["start", "start", "end", "end"])):
+            go = f"{self.folder}/go{parallel}"
+            program = self.handle("demo", f"t{parallel}", f"--parallel={parallel}", "--timeout=60000", "--", "sh", "-c", script, go)
+            for principal in "ab":
+                self.run_headway("pub", "demo", f"t{parallel}", '"hold"', f"--principal={principal}")
+            program.wait_lines(parallel)
+            with open(go, "wb"):
+                pass
+            self.assertEqual(program.wait_lines(4), wanted)
+
+    def test_an_end_drains(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            go = f"{self.folder}/go{number}"
+            program = self.handle("demo", f"t{number}", "--timeout=60000", "--", "sh", "-c", f'while [ ! -e {go} ]; do sleep 0.01; done; echo "$HEADWAY_TOPIC"')
+            self.run_headway("pub", "demo", f"t{number}", "--lines", stdin="a\nb\nc\n")
+            program.process.send_signal(number)
+            with open(go, "wb"):
+                pass
+            self.assertEqual(program.wait_exit(), 0)
+            self.assertEqual(program.wait_lines(3), [f"t{number}"] * 3)
+
+    def test_a_restart(self):
+        program = self.handle("demo", "--", "sh", "-c", 'echo "$HEADWAY_TOPIC"')
+        self.run_headway("pub", "demo", "before", "1")
+        program.wait_lines(1)
+        self.restart_daemon(signal.SIGKILL)
+        program.wait_error("waiting to go on")
+        program.wait_error("registered again at bus")
+        self.run_headway("pub", "demo", "after", "1")
+        self.assertEqual(program.wait_lines(2), ["before", "after"])
+        program.process.send_signal(signal.SIGTERM)
+        self.assertEqual(program.wait_exit(), 0)
+
+    def test_the_handler_is_killed(self):
+        """Its publishes go on by on-error, and another one is asked from then on."""
+        program = self.handle("demo", "--phase=pre", "--timeout=60000", "--", "sh", "-c", "sleep 2")
+        publisher = self.start("pub", "demo", "t", "1")
+        deadline = time.monotonic() + PATIENCE
+        while "headway_handler_calls 1\n" not in self.run_headway("metrics")[0]:
+            self.assertLess(time.monotonic(), deadline)
+        program.process.kill()
+        self.assertEqual(publisher.wait_exit(), 0)
+        self.handle("demo", "--phase=pre", "--", "sh", "-c", "echo 2")
+        self.run_headway("pub", "demo", "t", "1")
+        self.assertEqual([event["data"] for event in self.events(2)], [1, 2])
+
+    def test_the_bus_is_closed(self):
+        program = self.handle("demo", "--", "true")
+        self.run_headway("close", "demo")
+        self.assertEqual(program.wait_exit(), 0)
+
+    def test_errors(self):
+        for arguments, text in ((("demo",), 'behind "--"'), (("demo", "--"), 'behind "--"'), (("--", "true"), "BUS"),
+                                (("demo", "--", "no-such-program"), "no-such-program"), (("demo", "--phase=during", "--", "true"), "during"),
+                                (("demo", "--on-error=panic", "--", "true"), "panic"), (("demo", "--timeout=0", "--", "true"), "60000"),
+                                (("demo", "--parallel=97", "--", "true"), "96"), (("demo", "--priority=-1", "--", "true"), "priority"),
+                                ((f"--http={self.unix_url}", "demo", "--", "true"), "--http")):
+            self.assertIn(text, self.run_headway("handle", *arguments, status=2)[1])
+        self.assertIn("NoSuchBus: ", self.run_headway("handle", "nope", "--", "true", status=1)[1])
+        self.assertIn("InvalidPattern: ", self.run_headway("handle", "demo", "a..b", "--", "true", status=1)[1])
+        self.assertIn("InvalidOption: ", self.run_headway("handle", "demo", "--name=a b", "--", "true", status=1)[1])
+
+    def test_http(self):
+        """A veto over HTTP: 403 with the reason; an array is all or nothing; a line of NDJSON is denied alone."""
+        self.handle("demo", "g.*", "--phase=pre", "--", "sh", "-c", GUARD)
+        status, answer = self.post('{"topic":"g.deny","data":1}')
+        self.assertEqual((status, answer["code"], answer["reason"]), (403, "denied", "not today"))
+        status, answer = self.post('[{"topic":"g.fine","data":1},{"topic":"g.deny","data":2}]')
+        self.assertEqual((status, answer["code"], answer["index"]), (403, "denied", 1))
+        status, answer = self.post('[{"topic":"g.fine","data":1},{"topic":"g.change","data":2}]')
+        self.assertEqual((status, answer), (200, {"firstId": 1, "lastId": 2, "count": 2}))
+        lines = '{"topic":"g.fine","data":3}\n{"topic":"g.deny","data":4}\n{"topic":"g.fine","data":5}\n'
+        status, answer = self.post(lines, "application/x-ndjson")
+        self.assertEqual((status, answer["code"], answer["line"], answer["published"], answer["lastId"]), (403, "denied", 2, 1, 3))
+        self.assertEqual([event["data"] for event in self.events(3)], [1, {"was": "changed"}, 3])
+
+    def post(self, body, content_type="application/json"):
+        import http.client  # pylint: disable=import-outside-toplevel
+        with open(self.ready["tokenFile"], encoding="ascii") as file:
+            token = file.read().strip()
+        connection = http.client.HTTPConnection(self.tcp_url.removeprefix("http://"), timeout=PATIENCE)
+        connection.request("POST", "/session/demo/events", body, {"Content-Type": content_type, "Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        result = answer.status, json.loads(answer.read())
+        connection.close()
+        return result
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    tap.main()
