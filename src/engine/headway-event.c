@@ -18,29 +18,33 @@ enum
   FLAG_NO_TOPIC = 1 << 4,
 };
 
-/* An event up to this is built beside the heap first, so that it takes no more of it than it needs. */
-#define SCRATCH_BYTES 2048
+/* An envelope up to this size is written on the stack first, so that its event takes exactly what it needs:
+ * a block that is cut afterwards leaves a hole behind every event of the ring. */
+#define ENVELOPE_ON_STACK 2048
 
-/* One allocation: the struct, then the envelope behind room for its head, then type, topic and
- * client as strings. Only the engine's thread counts references, so they need not be atomic. */
+/* One allocation: the struct, then the envelope behind room for its head, then type, topic (unless it is
+ * the type) and client as strings. The ring holds very many, so every byte counts. Only the engine's thread
+ * counts references, so they need not be atomic. */
 struct _HeadwayEvent
 {
   guint ref_count;
   guint8 flags;
-  guint8 head_length; /* of `{"id":…`, right-aligned before `body` */
-  guint16 meta_length;
+  guint8 head_length;  /* of `{"id":…`, right-aligned before `body` */
+  guint16 meta_length; /* of `_meta`, the last member of the body */
   guint64 id;
   gint64 timestamp_us;
   HeadwayPrincipal *principal; /* owned */
   guint32 body_length;
   guint32 data_length;
-  guint32 meta_offset;
   guint32 cost;
-  guint16 data_offset;
-  guint16 topic_offset;  /* from the end of the body, like those below */
+  guint8 data_offset;
+  guint8 topic_offset;   /* from the end of the body, like the next; 0: the type */
   guint16 client_offset; /* 0: no client */
   char bytes[];
 };
+
+/* `,"v":1,"type":"` and `","data":` stand before the data. */
+G_STATIC_ASSERT (HEADWAY_TYPE_MAX + 24 <= G_MAXUINT8);
 
 static const char *
 event_body (const HeadwayEvent *self)
@@ -54,25 +58,63 @@ event_strings (const HeadwayEvent *self)
   return event_body (self) + self->body_length;
 }
 
+/* The names of an event, as they are kept. */
+typedef struct
+{
+  const char *texts[3]; /* type, topic, client */
+  gsize sizes[3];       /* with NUL; 0: not kept */
+} Names;
+
+static void
+names_init (Names *self, const HeadwayPublication *publication)
+{
+  gboolean has_topic = publication->topic != NULL && strcmp (publication->topic, publication->type) != 0;
+
+  *self = (Names){ { publication->type, publication->topic, publication->client }, { 0 } };
+  self->sizes[0] = strlen (publication->type) + 1;
+  if (has_topic)
+    self->sizes[1] = strlen (publication->topic) + 1;
+  if (publication->client != NULL)
+    self->sizes[2] = strlen (publication->client) + 1;
+}
+
+static void
+put_names (HeadwayEvent *self, const Names *names)
+{
+  char *to = self->bytes + HEADWAY_ENVELOPE_HEAD_MAX + self->body_length;
+
+  for (guint i = 0; i < G_N_ELEMENTS (names->texts); i++)
+    if (names->sizes[i] > 0)
+      to = (char *) memcpy (to, names->texts[i], names->sizes[i]) + names->sizes[i];
+  self->topic_offset = names->sizes[1] > 0 ? names->sizes[0] : 0;
+  self->client_offset = names->sizes[2] > 0 ? names->sizes[0] + names->sizes[1] : 0;
+}
+
 static HeadwayEvent *
 event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant now)
 {
-  gsize type_size = strlen (publication->type) + 1;
-  gsize topic_size = publication->topic != NULL ? strlen (publication->topic) + 1 : 0;
-  gsize client_size = publication->client != NULL ? strlen (publication->client) + 1 : 0;
-  gsize size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + headway_envelope_size_max (publication) +
-               type_size + topic_size + client_size;
-  union
-  {
-    HeadwayEvent event;
-    char bytes[SCRATCH_BYTES];
-  } scratch;
-  HeadwayEvent *self = size <= sizeof scratch ? &scratch.event : g_malloc (size);
+  gboolean is_synthetic = (flags & FLAG_SYNTHETIC) != 0;
+  gsize envelope_max = headway_envelope_size_max (publication);
+  gsize fixed_size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX;
+  char on_stack[ENVELOPE_ON_STACK];
   HeadwayEnvelopeLayout layout;
-  char *strings;
+  HeadwayEvent *self;
+  Names names;
 
-  headway_envelope_write (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, publication,
-                          (flags & FLAG_SYNTHETIC) != 0, now.real_us, &layout);
+  names_init (&names, publication);
+  fixed_size += names.sizes[0] + names.sizes[1] + names.sizes[2];
+  if (envelope_max <= sizeof on_stack)
+    {
+      headway_envelope_write (on_stack, publication, is_synthetic, now.real_us, &layout);
+      self = g_malloc (fixed_size + layout.length);
+      memcpy (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, on_stack, layout.length);
+    }
+  else
+    {
+      self = g_malloc (fixed_size + envelope_max);
+      headway_envelope_write (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, publication, is_synthetic, now.real_us, &layout);
+      self = g_realloc (self, fixed_size + layout.length);
+    }
   self->ref_count = 1;
   self->flags = flags;
   self->head_length = 0;
@@ -82,20 +124,12 @@ event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant
   self->body_length = layout.length;
   self->data_offset = layout.data_offset;
   self->data_length = layout.data_length;
-  self->meta_offset = layout.meta_offset;
   self->meta_length = layout.meta_length;
-  self->cost = publication->data_length + (topic_size > 0 ? topic_size - 1 : 0) + publication->meta_length;
-
-  strings = self->bytes + HEADWAY_ENVELOPE_HEAD_MAX + layout.length;
-  memcpy (strings, publication->type, type_size);
-  self->topic_offset = type_size;
-  if (topic_size > 0)
-    memcpy (strings + type_size, publication->topic, topic_size);
-  self->client_offset = client_size > 0 ? type_size + topic_size : 0;
-  if (client_size > 0)
-    memcpy (strings + type_size + topic_size, publication->client, client_size);
-  size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX + layout.length + type_size + topic_size + client_size;
-  return self == &scratch.event ? g_memdup2 (self, size) : g_realloc (self, size);
+  self->cost = publication->data_length + publication->meta_length;
+  if (publication->topic != NULL)
+    self->cost += strlen (publication->topic);
+  put_names (self, &names);
+  return self;
 }
 
 /* A publisher gives a topic, a type or both (http-api.md): fills in the other one. */
@@ -365,7 +399,7 @@ headway_event_get_meta (const HeadwayEvent *self, gsize *length)
       return NULL;
     }
   *length = self->meta_length;
-  return event_body (self) + self->meta_offset;
+  return event_strings (self) - 1 - self->meta_length;
 }
 
 gsize
