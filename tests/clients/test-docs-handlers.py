@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The programs of docs/handlers.md, run as they stand there, against a real headwayd. Their markers are those of test-docs-clients.py."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import harness  # noqa: E402
+
+PAGE = os.path.join(harness.HERE, '..', '..', 'docs', 'handlers.md')
+PROGRAM = re.compile(r'^<!-- run (\S+) (\S+) -->\n```\w+\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+SUFFIXES = {'sh': '.sh', 'python3': '.py', 'cc': '.c'}
+
+
+def read_page():
+    with open(PAGE, encoding='utf-8') as file:
+        return file.read()
+
+
+class Handlers(harness.Case):
+    def command(self, name):
+        """Writes the program into a folder of its own, and returns how to run it there."""
+        interpreter, text = {word: program for word, *program in PROGRAM.findall(read_page())}[name]
+        self.folder = tempfile.mkdtemp(prefix='headway-docs-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        source = name + SUFFIXES[interpreter]
+        with open(os.path.join(self.folder, source), 'w', encoding='utf-8') as file:
+            file.write(text)
+        if interpreter != 'cc':
+            return [{'sh': 'sh', 'python3': '/usr/bin/python3'}[interpreter], source]
+        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'gio-2.0'], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(['cc', '-Wall', '-Werror', source, *flags], cwd=self.folder, check=True)
+        return ['./a.out']
+
+    def run_handler(self, name):
+        daemon = self.daemon()
+        daemon.bus('news')
+        command = self.command(name)
+        environment = dict(daemon.environment, PATH=os.path.dirname(os.environ['HEADWAY']) + ':' + os.environ['PATH'])
+        program = harness.Program(self, command, environment, self.folder)
+        program.wait(lambda: 'registered' in ''.join(program.lines + program.errors), 'the registration')
+        return daemon, program
+
+    def judge_interceptor(self, name):
+        daemon, _ = self.run_handler(name)
+        self.assertEqual(daemon.publish('news', 'weather.wind', {'knots': 17.5}), 1)
+        for data, reason in (({'knots': 100}, '100 knots is no weather'), ({}, 'where are the knots?')):
+            with self.assertRaises(harness.Refused) as refused:
+                daemon.publish('news', 'weather.wind', data)
+            self.assertEqual(refused.exception.name, 'Denied')
+            self.assertIn(reason, str(refused.exception))
+        self.assertEqual(daemon.publish('news', 'other', {'knots': 100}), 2)
+        events = daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Fetch', '(tua{sv})', 0, 10, {})[0]
+        self.assertEqual([json.loads(event[5]) for event in events], [{'knots': 17}, {'knots': 100}])
+
+    def test_shell(self):
+        self.judge_interceptor('shell-handler')
+
+    def test_python(self):
+        self.judge_interceptor('python-handler')
+
+    def test_c(self):
+        daemon, program = self.run_handler('c-handler')
+        for knots in range(3):
+            daemon.publish('news', 'weather.wind', {'knots': knots})
+        daemon.publish('news', 'other', {})
+        program.wait(lambda: len(program.lines) >= 4, 'three events')
+        daemon.restart()
+        program.wait(lambda: program.lines.count('registered') == 2, 'the second registration')
+        last = daemon.publish('news', 'weather.end', {})
+        program.wait(lambda: f'{last} weather.end {{}}' in program.lines, 'the last event')
+        self.assertEqual(program.lines[:4], ['registered'] + [f'{knots + 1} weather.wind {{"knots": {knots}}}' for knots in range(3)])
+
+    def test_every_program_is_run(self):
+        self.assertEqual(sorted(word for word, *_ in PROGRAM.findall(read_page())), ['c-handler', 'python-handler', 'shell-handler'])
+        self.assertEqual(read_page().count('\n```') // 2, 3)
+
+
+if __name__ == '__main__':
+    harness.main(harness.missing(('jq', 'jq')))
