@@ -5,6 +5,7 @@
 
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-fetch.h"
+#include "dbus/headway-dbus-guard.h"
 #include "dbus/headway-dbus-listing.h"
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-publish.h"
@@ -306,7 +307,7 @@ bus_iface_init (HeadwayDBusBusIface *iface)
   iface->handle_close = handle_close;
 }
 
-/* --- Its vtable: callers are known, calls are small ----------------------------------------- */
+/* --- Its guard: calls are small ------------------------------------------------------------- */
 
 static gsize
 bytes_max_of (const char *method)
@@ -318,66 +319,19 @@ bytes_max_of (const char *method)
   return HEADWAY_DBUS_CALL_BYTES_MAX;
 }
 
-static GDBusInterfaceVTable *
-parent_vtable (HeadwayDBusBusImpl *self)
+static HeadwayDBusContext *
+get_context (GDBusInterfaceSkeleton *skeleton)
 {
-  GDBusInterfaceSkeletonClass *parent = G_DBUS_INTERFACE_SKELETON_CLASS (headway_dbus_bus_impl_parent_class);
-
-  return parent->get_vtable (G_DBUS_INTERFACE_SKELETON (self));
+  return HEADWAY_DBUS_BUS_IMPL (skeleton)->context;
 }
 
-/* In its turn, the caller is known. */
-static void
-dispatch (GDBusConnection *connection,
-          const char *sender,
-          const char *path,
-          const char *interface,
-          const char *method,
-          GVariant *parameters,
-          GDBusMethodInvocation *invocation,
-          gpointer user_data)
+static gboolean
+answer_shut_down (GDBusInterfaceSkeleton *skeleton, GDBusMethodInvocation *invocation)
 {
-  HeadwayDBusBusImpl *self = user_data;
-
-  if (!headway_dbus_context_answer_shut_down (self->context, invocation))
-    parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
+  return headway_dbus_context_answer_shut_down (get_context (skeleton), invocation);
 }
 
-static void
-method_call (GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *method,
-             GVariant *parameters,
-             GDBusMethodInvocation *invocation,
-             gpointer user_data)
-{
-  HeadwayDBusBusImpl *self = user_data;
-
-  if (!headway_dbus_context_answer_large (invocation, bytes_max_of (method)))
-    headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
-}
-
-static GVariant *
-get_property (GDBusConnection *connection,
-              const char *sender,
-              const char *path,
-              const char *interface,
-              const char *property,
-              GError **error,
-              gpointer user_data)
-{
-  return parent_vtable (user_data)->get_property (connection, sender, path, interface, property, error, user_data);
-}
-
-static GDBusInterfaceVTable *
-get_vtable (GDBusInterfaceSkeleton *skeleton)
-{
-  static const GDBusInterfaceVTable vtable = { method_call, get_property, NULL, { NULL } };
-
-  return (GDBusInterfaceVTable *) &vtable;
-}
+static const HeadwayDBusGuard guard = { get_context, NULL, bytes_max_of, answer_shut_down };
 
 /* --- Its class ------------------------------------------------------------------------------ */
 
@@ -444,7 +398,7 @@ headway_dbus_bus_impl_class_init (HeadwayDBusBusImplClass *klass)
   object_class->finalize = headway_dbus_bus_impl_finalize;
   /* Properties of the parent would be read by the parent's getter, from its own copies. */
   headway_dbus_bus_override_properties (object_class, PROP_NAME);
-  G_DBUS_INTERFACE_SKELETON_CLASS (klass)->get_vtable = get_vtable;
+  headway_dbus_guard_install (G_DBUS_INTERFACE_SKELETON_CLASS (klass), &guard);
 }
 
 static void

@@ -71,17 +71,6 @@ headway_dbus_context_unexport (HeadwayDBusContext *self, GDBusInterfaceSkeleton 
 }
 
 gboolean
-headway_dbus_context_answer_later (GDBusMethodInvocation *invocation, const char *const *later)
-{
-  const char *method = g_dbus_method_invocation_get_method_name (invocation);
-
-  if (!g_strv_contains (later, method))
-    return FALSE;
-  headway_dbus_error_refuse (invocation, HEADWAY_ERROR_NOT_SUPPORTED, "%s is not supported by this headwayd", method);
-  return TRUE;
-}
-
-gboolean
 headway_dbus_context_answer_large (GDBusMethodInvocation *invocation, gsize bytes_max)
 {
   gsize bytes = g_variant_get_size (g_dbus_method_invocation_get_parameters (invocation));

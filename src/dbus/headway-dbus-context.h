@@ -56,10 +56,6 @@ gboolean headway_dbus_context_export (HeadwayDBusContext *self,
 /* Any number of times, also of one that was never exported. */
 void headway_dbus_context_unexport (HeadwayDBusContext *self, GDBusInterfaceSkeleton *skeleton);
 
-/* Answers a call to a member whose issue is still open: TRUE if @invocation is one of @later, which
- * is ended by NULL; it is (transfer full) then. */
-gboolean headway_dbus_context_answer_later (GDBusMethodInvocation *invocation, const char *const *later);
-
 /* Answers a call that brings more than @bytes_max, before anything of it is copied. */
 gboolean headway_dbus_context_answer_large (GDBusMethodInvocation *invocation, gsize bytes_max);
 

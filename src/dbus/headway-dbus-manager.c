@@ -4,6 +4,7 @@
 #include "dbus/headway-dbus-manager.h"
 
 #include "dbus/headway-dbus-error.h"
+#include "dbus/headway-dbus-guard.h"
 #include "dbus/headway-dbus-path.h"
 #include "wire/headway-clock.h"
 #include "wire/headway-metrics-variant.h"
@@ -36,9 +37,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (HeadwayDBusManagerImpl,
                                headway_dbus_manager_impl,
                                HEADWAY_DBUS_TYPE_MANAGER_SKELETON,
                                G_IMPLEMENT_INTERFACE (HEADWAY_DBUS_TYPE_MANAGER, manager_iface_init))
-
-/* Members whose issues are still open. */
-static const char *const later[] = { NULL };
 
 static char **
 dup_strv (const char *const *strings)
@@ -166,69 +164,21 @@ manager_iface_init (HeadwayDBusManagerIface *iface)
   iface->handle_list_metrics = handle_list_metrics;
 }
 
-/* --- Its vtable: callers are known, calls are small ----------------------------------------- */
+/* --- Its guard ------------------------------------------------------------------------------ */
 
-static GDBusInterfaceVTable *
-parent_vtable (HeadwayDBusManagerImpl *self)
+static HeadwayDBusContext *
+get_context (GDBusInterfaceSkeleton *skeleton)
 {
-  GDBusInterfaceSkeletonClass *parent = G_DBUS_INTERFACE_SKELETON_CLASS (headway_dbus_manager_impl_parent_class);
-
-  return parent->get_vtable (G_DBUS_INTERFACE_SKELETON (self));
+  return HEADWAY_DBUS_MANAGER_IMPL (skeleton)->context;
 }
 
-/* In its turn, the caller is known. */
-static void
-dispatch (GDBusConnection *connection,
-          const char *sender,
-          const char *path,
-          const char *interface,
-          const char *method,
-          GVariant *parameters,
-          GDBusMethodInvocation *invocation,
-          gpointer user_data)
+static gboolean
+answer_shut_down (GDBusInterfaceSkeleton *skeleton, GDBusMethodInvocation *invocation)
 {
-  HeadwayDBusManagerImpl *self = user_data;
-
-  if (!headway_dbus_context_answer_shut_down (self->context, invocation) &&
-      !headway_dbus_context_answer_later (invocation, later))
-    parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
+  return headway_dbus_context_answer_shut_down (get_context (skeleton), invocation);
 }
 
-static void
-method_call (GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *method,
-             GVariant *parameters,
-             GDBusMethodInvocation *invocation,
-             gpointer user_data)
-{
-  HeadwayDBusManagerImpl *self = user_data;
-
-  if (!headway_dbus_context_answer_large (invocation, HEADWAY_DBUS_CALL_BYTES_MAX))
-    headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
-}
-
-static GVariant *
-get_property (GDBusConnection *connection,
-              const char *sender,
-              const char *path,
-              const char *interface,
-              const char *property,
-              GError **error,
-              gpointer user_data)
-{
-  return parent_vtable (user_data)->get_property (connection, sender, path, interface, property, error, user_data);
-}
-
-static GDBusInterfaceVTable *
-get_vtable (GDBusInterfaceSkeleton *skeleton)
-{
-  static const GDBusInterfaceVTable vtable = { method_call, get_property, NULL, { NULL } };
-
-  return (GDBusInterfaceVTable *) &vtable;
-}
+static const HeadwayDBusGuard guard = { get_context, NULL, NULL, answer_shut_down };
 
 /* --- Its class ------------------------------------------------------------------------------ */
 
@@ -286,7 +236,7 @@ headway_dbus_manager_impl_class_init (HeadwayDBusManagerImplClass *klass)
   object_class->finalize = headway_dbus_manager_impl_finalize;
   /* Properties of the parent would be read by the parent's getter, from its own copies. */
   headway_dbus_manager_override_properties (object_class, PROP_VERSION);
-  G_DBUS_INTERFACE_SKELETON_CLASS (klass)->get_vtable = get_vtable;
+  headway_dbus_guard_install (G_DBUS_INTERFACE_SKELETON_CLASS (klass), &guard);
 }
 
 static void

@@ -4,6 +4,7 @@
 #include "dbus/headway-dbus-subscription.h"
 
 #include "dbus/headway-dbus-error.h"
+#include "dbus/headway-dbus-guard.h"
 #include "dbus/headway-dbus-listing.h"
 #include "dbus/headway-dbus-path.h"
 #include "dbus/headway-dbus-receive.h"
@@ -429,11 +430,18 @@ subscription_iface_init (HeadwayDBusSubscriptionIface *iface)
   iface->handle_close = handle_close;
 }
 
-/* --- Its vtable: the owner alone ------------------------------------------------------------ */
+/* --- Its guard: the owner alone ------------------------------------------------------------- */
+
+static HeadwayDBusContext *
+get_context (GDBusInterfaceSkeleton *skeleton)
+{
+  return HEADWAY_DBUS_SUBSCRIPTION_IMPL (skeleton)->context;
+}
 
 static gboolean
-check_owner (HeadwayDBusSubscriptionImpl *self, const char *sender, GError **error)
+check_owner (GDBusInterfaceSkeleton *skeleton, const char *sender, GError **error)
 {
+  HeadwayDBusSubscriptionImpl *self = HEADWAY_DBUS_SUBSCRIPTION_IMPL (skeleton);
   HeadwayDBusContext *context = self->context;
   HeadwayBus *bus = headway_subscription_get_bus (self->subscription);
 
@@ -446,76 +454,16 @@ check_owner (HeadwayDBusSubscriptionImpl *self, const char *sender, GError **err
   return FALSE;
 }
 
-static GDBusInterfaceVTable *
-parent_vtable (HeadwayDBusSubscriptionImpl *self)
+static gboolean
+answer_retired (GDBusInterfaceSkeleton *skeleton, GDBusMethodInvocation *invocation)
 {
-  GDBusInterfaceSkeletonClass *parent = G_DBUS_INTERFACE_SKELETON_CLASS (headway_dbus_subscription_impl_parent_class);
-
-  return parent->get_vtable (G_DBUS_INTERFACE_SKELETON (self));
+  if (!HEADWAY_DBUS_SUBSCRIPTION_IMPL (skeleton)->is_retired)
+    return FALSE;
+  headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "the subscription is closed");
+  return TRUE;
 }
 
-/* In its turn, the caller is known. */
-static void
-dispatch (GDBusConnection *connection,
-          const char *sender,
-          const char *path,
-          const char *interface,
-          const char *method,
-          GVariant *parameters,
-          GDBusMethodInvocation *invocation,
-          gpointer user_data)
-{
-  HeadwayDBusSubscriptionImpl *self = user_data;
-  GError *error = NULL;
-
-  if (!check_owner (self, sender, &error))
-    headway_dbus_error_answer (invocation, error);
-  else if (self->is_retired)
-    headway_dbus_error_refuse (invocation, HEADWAY_ERROR_CLOSED, "the subscription is closed");
-  else
-    parent_vtable (self)->method_call (connection, sender, path, interface, method, parameters, invocation, self);
-}
-
-static void
-method_call (GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *method,
-             GVariant *parameters,
-             GDBusMethodInvocation *invocation,
-             gpointer user_data)
-{
-  HeadwayDBusSubscriptionImpl *self = user_data;
-
-  headway_dbus_peers_admit (self->context->peers, invocation, dispatch, G_DBUS_INTERFACE_SKELETON (self));
-}
-
-/* The raw getter is the one place that knows who asks; where it fails, GetAll leaves the property
- * out. */
-static GVariant *
-get_property (GDBusConnection *connection,
-              const char *sender,
-              const char *path,
-              const char *interface,
-              const char *property,
-              GError **error,
-              gpointer user_data)
-{
-  HeadwayDBusSubscriptionImpl *self = user_data;
-
-  if (!check_owner (self, sender, error))
-    return NULL;
-  return parent_vtable (self)->get_property (connection, sender, path, interface, property, error, self);
-}
-
-static GDBusInterfaceVTable *
-get_vtable (GDBusInterfaceSkeleton *skeleton)
-{
-  static const GDBusInterfaceVTable vtable = { method_call, get_property, NULL, { NULL } };
-
-  return (GDBusInterfaceVTable *) &vtable;
-}
+static const HeadwayDBusGuard guard = { get_context, check_owner, NULL, answer_retired };
 
 /* --- Its class ------------------------------------------------------------------------------ */
 
@@ -588,7 +536,7 @@ headway_dbus_subscription_impl_class_init (HeadwayDBusSubscriptionImplClass *kla
   object_class->finalize = headway_dbus_subscription_impl_finalize;
   /* Properties of the parent would be read by the parent's getter, from its own copies. */
   headway_dbus_subscription_override_properties (object_class, PROP_BUS);
-  G_DBUS_INTERFACE_SKELETON_CLASS (klass)->get_vtable = get_vtable;
+  headway_dbus_guard_install (G_DBUS_INTERFACE_SKELETON_CLASS (klass), &guard);
 }
 
 static void
