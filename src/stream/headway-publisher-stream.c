@@ -616,6 +616,8 @@ headway_publisher_stream_new (int fd, const HeadwayPublisherOptions *options, He
   self->source = g_source_new (&funcs, sizeof (PublisherSource));
   ((PublisherSource *) self->source)->stream = self;
   g_source_set_static_name (self->source, "headway-publisher-stream");
+  /* As in the hub. */
+  g_source_set_can_recurse (self->source, TRUE);
   watch (self, G_IO_IN);
   g_source_attach (self->source, NULL);
   return self;

@@ -433,6 +433,9 @@ add_source (HeadwayStreamHub *self, GSourceFuncs *funcs, int priority, const cha
   ((HubSource *) source)->hub = self;
   g_source_set_static_name (source, name);
   g_source_set_priority (source, priority);
+  /* Nothing in here runs a loop of its own. Where that may be, GLib takes a source's descriptors out before each
+   * dispatch and puts them back behind it: two writes to wake a loop that is awake, and an allocation. */
+  g_source_set_can_recurse (source, TRUE);
   return source;
 }
 
