@@ -39,6 +39,7 @@ typedef struct
   GString *tail;                /* owned: what follows the data of each line */
   HeadwayCliLineOutcome outcome;
   guint64 known_id; /* all ids up to it are not of lines in the window */
+  GError *stop;     /* owned, nullable: of the first line of the window: its answer, the last one where the daemon or the bus ends */
   guint64 refused;  /* of the first that was refused; 0: none was */
   guint n_behind;   /* lines behind that one that are published */
   guint n_in_doubt; /* lines that were sent before the last break */
@@ -170,43 +171,56 @@ take_refusal (LineStream *self,
   headway_cli_line_input_stop (self->input);
 }
 
-/* Returns FALSE with an error if the line is not published, but may be when the link is opened anew. */
 static gboolean
-take_answer (LineStream *self,
-             const char *answer,
-             gsize length,
-             GError **retry_error)
+is_stop (const GError *error)
+{
+  return g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_UNREACHABLE) ||
+         g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_CLOSED);
+}
+
+/* The first line is answered. @error: (nullable): why it is not published; else @id. */
+static void
+pop_line (LineStream *self,
+          guint64 id,
+          const GError *error)
 {
   guint64 number = headway_cli_line_window_get_number (self->window);
-  g_autoptr (GError) error = NULL;
-  guint64 id;
+  g_autoptr (GError) surplus = NULL;
 
-  if (!read_id (answer, length, &id))
-    {
-      error = create_refusal (self, answer, length);
-      if (g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_UNREACHABLE) ||
-          g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_CLOSED))
-        {
-          g_propagate_error (retry_error, g_steal_pointer (&error)); /* the bus closes, or the daemon does */
-          return FALSE;
-        }
-    }
   if (!headway_cli_line_window_pop (self->window))
     {
-      g_clear_error (&error);
-      error = g_error_new_literal (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_FAILED, _ ("headwayd has answered a line that was not sent"));
-      fail (self, error);
-      return TRUE;
+      surplus = g_error_new_literal (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_FAILED, _ ("headwayd has answered a line that was not sent"));
+      fail (self, surplus);
+      return;
     }
   if (error != NULL)
-    take_refusal (self, number, error);
-  else
     {
-      self->known_id = MAX (self->known_id, id);
-      self->n_behind += self->refused > 0;
-      headway_cli_line_outcome_count (&self->outcome, id, 1);
+      take_refusal (self, number, error);
+      return;
     }
-  return TRUE;
+  self->known_id = MAX (self->known_id, id);
+  self->n_behind += self->refused > 0;
+  headway_cli_line_outcome_count (&self->outcome, id, 1);
+}
+
+static void
+take_answer (LineStream *self,
+             const char *answer,
+             gsize length)
+{
+  g_autoptr (GError) stop = g_steal_pointer (&self->stop);
+  g_autoptr (GError) error = NULL;
+  guint64 id = 0;
+
+  /* An answer behind it: so nothing ended there, that line was refused. */
+  if (stop != NULL)
+    pop_line (self, 0, stop);
+  if (!read_id (answer, length, &id))
+    error = create_refusal (self, answer, length);
+  if (error != NULL && is_stop (error))
+    self->stop = g_steal_pointer (&error);
+  else if (!self->is_finished)
+    pop_line (self, id, error);
 }
 
 static void
@@ -240,9 +254,13 @@ static void
 on_lost (gpointer user_data)
 {
   LineStream *self = user_data;
+  g_autoptr (GError) stop = g_steal_pointer (&self->stop);
 
-  self->n_in_doubt = headway_cli_line_window_get_n_sent (self->window);
+  /* Behind the line that tells of a stop nothing is published. */
+  self->n_in_doubt = stop == NULL ? headway_cli_line_window_get_n_sent (self->window) : 0;
   headway_cli_line_window_rewind (self->window);
+  if (stop != NULL && self->refused == 0)
+    reopen (self, stop);
   proceed (self);
 }
 
@@ -252,16 +270,9 @@ on_answered (const char *line,
              gpointer user_data)
 {
   LineStream *self = user_data;
-  g_autoptr (GError) error = NULL;
 
-  if (take_answer (self, line, length, &error))
-    return !self->is_finished;
-  /* So is a stop told: nothing behind that line is published. */
-  headway_cli_line_link_close (self->link);
-  headway_cli_line_window_rewind (self->window);
-  if (self->refused == 0)
-    reopen (self, error);
-  return FALSE;
+  take_answer (self, line, length);
+  return !self->is_finished;
 }
 
 static void
@@ -295,8 +306,7 @@ on_refused (const GError *error,
   LineStream *self = user_data;
 
   self->is_opening = FALSE;
-  if (self->was_open && (g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_UNREACHABLE) ||
-                         g_error_matches (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_CLOSED)))
+  if (self->was_open && is_stop (error))
     reopen (self, error);
   else
     fail (self, error);
@@ -368,6 +378,7 @@ clear (LineStream *self)
   g_clear_pointer (&self->loop, g_main_loop_unref);
   g_string_free (self->tail, TRUE);
   headway_cli_line_outcome_clear (&self->outcome);
+  g_clear_error (&self->stop);
 }
 
 /* An event with no data: what is put around that of each line. */

@@ -13,6 +13,9 @@
 
 /* What all buses of a table are measured by: the rates of publishers, the metrics, the security log. */
 
+/* After so long there may be room again before the handlers of phase `pre`. */
+#define DECISION_WAIT_US 5000
+
 /* --- Publishing ----------------------------------------------------------------------------- */
 
 /* What handlers of phase `pre` may have to say about it comes first. */
@@ -43,9 +46,15 @@ headway_bus_table_publish (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, 
 gint64
 headway_bus_table_get_wait_us (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, const HeadwayBatch *batch, HeadwayInstant now)
 {
+  HeadwayHandlerSet *handlers = headway_bus_get_handlers (bus);
+  gint64 wait_us;
+
   if (headway_bus_is_closed (bus) || headway_bus_is_closing (bus))
     return 0;
-  return headway_rate_limiter_batch_wait_us (headway_bus_table_get_limiter (self), headway_bus_table_get_limits (self), bus, batch, uid, now);
+  wait_us = headway_rate_limiter_batch_wait_us (headway_bus_table_get_limiter (self), headway_bus_table_get_limits (self), bus, batch, uid, now);
+  if (wait_us == 0 && handlers != NULL && !headway_decision_has_room (handlers, uid, batch))
+    wait_us = DECISION_WAIT_US;
+  return wait_us;
 }
 
 static gboolean

@@ -84,7 +84,8 @@ HeadwayBus *headway_bus_table_restore (HeadwayBusTable *self,
  * errors, through the batch: RATE_LIMITED, QUOTA_EXCEEDED. A closed bus charges nothing.
  */
 void headway_bus_table_publish (HeadwayBusTable *self, HeadwayBus *bus, guint32 uid, HeadwayBatch *batch, HeadwayInstant now);
-/* Microseconds until the rates let @batch pass: 0, or HEADWAY_RATE_NEVER (decisions.md 13, NDJSON). */
+/* Microseconds until the rates let @batch pass: 0, or HEADWAY_RATE_NEVER (decisions.md 13, NDJSON). While too much of its
+ * principals waits for handlers of phase `pre`, a little, after which to ask again (decisions.md 35). */
 gint64 headway_bus_table_get_wait_us (HeadwayBusTable *self,
                                       HeadwayBus *bus,
                                       guint32 uid,

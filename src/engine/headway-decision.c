@@ -375,7 +375,7 @@ line_run (Line *self, HeadwayInstant now)
 /* --- Coming in ------------------------------------------------------------------------------ */
 
 static gboolean
-must_wait (HeadwayHandlerSet *set, HeadwayBatch *batch, gboolean is_apart)
+must_wait (HeadwayHandlerSet *set, const HeadwayBatch *batch, gboolean is_apart)
 {
   gboolean has_lines = g_hash_table_size (set->lines) > 0;
 
@@ -415,6 +415,33 @@ check_room (HeadwayDecision *self, GError **error)
                "%u publishes of user %u wait for handlers already, at most %d and %d bytes may",
                account->n - 1, self->uid, HEADWAY_UID_DECISIONS_MAX, HEADWAY_UID_DECISIONS_BYTES_MAX);
   return FALSE;
+}
+
+/* Whether a line of @n publishes that cost @bytes has room for one that costs @more. */
+static gboolean
+fits_line (guint n, guint64 bytes, guint64 more)
+{
+  return n == 0 || (n < HEADWAY_DECISIONS_MAX && bytes + more <= HEADWAY_DECISIONS_BYTES_MAX);
+}
+
+gboolean
+headway_decision_has_room (HeadwayHandlerSet *set, guint32 uid, const HeadwayBatch *batch)
+{
+  gboolean is_apart = headway_dispatcher_has_origin (set->dispatcher, batch->origin);
+  const Account *account = g_hash_table_lookup (set->dispatcher->accounts, GUINT_TO_POINTER (uid));
+
+  if (batch->is_seed || account == NULL)
+    return TRUE;
+  for (guint i = 0; i < batch->events->len; i++)
+    {
+      HeadwayEvent *event = g_ptr_array_index (batch->events, i);
+      const Line *line = choose_line (set, headway_event_get_principal (event), batch->origin, is_apart, FALSE);
+
+      if (line != NULL && !fits_line (line->entries.length, line->bytes, headway_batch_get_cost (batch)))
+        return FALSE;
+    }
+  return (account->n < HEADWAY_UID_DECISIONS_MAX && account->bytes + headway_batch_get_cost (batch) <= HEADWAY_UID_DECISIONS_BYTES_MAX) ||
+         !must_wait (set, batch, is_apart);
 }
 
 void

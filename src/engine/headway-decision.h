@@ -38,6 +38,10 @@ gboolean headway_decision_may_wait (const HeadwayHandlerSet *set);
  */
 void headway_decision_submit (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, HeadwayInstant now);
 
+/* FALSE: headway_decision_submit() would refuse @batch of @uid with UNAVAILABLE at present, or nearly so: its cost
+ * counts in full for each of its principals (decisions.md 13, 35). */
+gboolean headway_decision_has_room (HeadwayHandlerSet *set, guint32 uid, const HeadwayBatch *batch);
+
 /* All that waits fails with CLOSED. */
 void headway_decision_close_bus (HeadwayHandlerSet *set, HeadwayInstant now);
 

@@ -54,9 +54,11 @@ struct _HeadwayPublisherStream
   GQueue flights; /* HeadwayPublisherFlight (owned), in the order of their lines */
   guint n_lines;  /* of the flights, and their cost */
   guint64 cost;
-  HeadwayPublisherFlight *held; /* borrowed, nullable: waits for the rates */
+  HeadwayPublisherFlight *held; /* borrowed, nullable: waits for the rates, or for room before handlers */
   HeadwayBatch *held_batch;     /* owned, nullable: its events */
-  gint64 due_us;                /* when the rates may allow it */
+  guint held_lines;             /* of `held`, from the first: have gone, each for itself */
+  guint held_events;            /* of `held_batch`: theirs */
+  gint64 due_us;                /* when it may go on */
 
   gboolean is_running;
   gboolean is_dry;        /* nothing more to read in this turn */
@@ -198,19 +200,13 @@ end_pending (HeadwayPublisherFlight *flight)
 
 /* --- Publishing ----------------------------------------------------------------------------- */
 
-static void publish_singly (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, const HeadwayBatch *batch);
-
 static void
 flight_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
 {
   HeadwayPublisherFlight *flight = user_data;
-  HeadwayPublisherStream *self = flight->stream;
 
   if (error == NULL)
     headway_publisher_flight_set_ids (flight, headway_batch_get_first_id (batch));
-  else if (headway_batch_get_count (batch) > 1 && self->fd >= 0 &&
-           g_error_matches (error, HEADWAY_ERROR, HEADWAY_ERROR_DENIED))
-    publish_singly (self, flight, batch);
   else
     headway_publisher_flight_refuse (flight, error);
   end_pending (flight);
@@ -235,65 +231,79 @@ hand_over (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, Headway
 
   flight->n_pending++;
   stream_ref (self);
-  headway_batch_set_origin (batch, self->origin);
   headway_bus_table_publish (self->table, bus, self->maker.caller->uid, batch, now);
 }
 
-/* Each line for itself: they do not share what is wrong with one of them. Called while @flight is pending. */
-static void
-publish_singly (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, const HeadwayBatch *batch)
+static gboolean
+may_hold (HeadwayPublisherStream *self)
 {
-  HeadwayInstant now = headway_clock_now ();
-  guint next = 0;
+  return !self->refuses && !self->has_left;
+}
 
-  for (guint i = 0; i < flight->n_lines; i++)
+/* @batch: (transfer full): goes on after @wait_us, behind the first @n_lines and their @n_events. */
+static void
+hold (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, HeadwayBatch *batch, guint n_lines, guint n_events, gint64 wait_us)
+{
+  self->held = flight;
+  self->held_batch = batch;
+  self->held_lines = n_lines;
+  self->held_events = n_events;
+  self->due_us = g_get_monotonic_time () + wait_us;
+}
+
+/* Each line for itself, from those on that are named: they do not share what is wrong with one of them. The first that has
+ * to wait holds up those behind it. @batch: (transfer full). Called while @flight is pending. */
+static void
+publish_singly (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, HeadwayBatch *batch, guint n_lines, guint n_events)
+{
+  g_autoptr (HeadwayBatch) owned = batch;
+  HeadwayInstant now = headway_clock_now ();
+
+  for (guint i = n_lines; i < flight->n_lines; i++)
     {
       HeadwayPublisherLine *line = &flight->lines[i];
-      HeadwayBatch *single;
+      g_autoptr (HeadwayBatch) single = NULL;
+      gint64 wait_us;
 
+      if (line->error == NULL && self->bus == NULL)
+        line->error = g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED, "bus \"%s\" is closed", self->bus_name);
       if (line->error != NULL)
         continue;
       single = headway_batch_new (1, line_done, line);
-      headway_batch_add (single, headway_event_ref (headway_batch_get_event (batch, next++)));
-      hand_over (self, flight, single, now);
+      headway_batch_set_origin (single, self->origin);
+      headway_batch_add (single, headway_event_ref (headway_batch_get_event (batch, n_events)));
+      wait_us = headway_bus_table_get_wait_us (self->table, self->bus, self->maker.caller->uid, single, now);
+      if (wait_us > 0 && wait_us != HEADWAY_RATE_NEVER && may_hold (self))
+        {
+          hold (self, flight, g_steal_pointer (&owned), i, n_events, wait_us);
+          return;
+        }
+      n_events++;
+      hand_over (self, flight, g_steal_pointer (&single), now);
     }
-}
-
-static GError *
-new_closed_error (HeadwayPublisherStream *self)
-{
-  return g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED, "bus \"%s\" is closed", self->bus_name);
 }
 
 /* @batch: (transfer full): the events of @flight, which is pending. */
 static void
 publish (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, HeadwayBatch *batch)
 {
-  g_autoptr (HeadwayBatch) owned = batch;
   HeadwayInstant now = headway_clock_now ();
   gint64 wait_us;
 
-  if (self->bus == NULL)
+  /* What a handler denies is one line's. */
+  if (self->bus == NULL || headway_dispatcher_has_pre (headway_bus_table_get_dispatcher (self->table), self->bus))
     {
-      g_autoptr (GError) error = new_closed_error (self);
-
-      headway_publisher_flight_refuse (flight, error);
+      publish_singly (self, flight, batch, 0, 0);
       return;
     }
+  headway_batch_set_origin (batch, self->origin);
   wait_us = headway_bus_table_get_wait_us (self->table, self->bus, self->maker.caller->uid, batch, now);
-  /* What a handler denies is one line's. */
-  if (wait_us == 0 && headway_dispatcher_has_pre (headway_bus_table_get_dispatcher (self->table), self->bus))
-    publish_singly (self, flight, batch);
-  else if (wait_us == 0)
-    hand_over (self, flight, g_steal_pointer (&owned), now);
-  else if (wait_us == HEADWAY_RATE_NEVER || self->refuses || self->has_left)
-    publish_singly (self, flight, batch);
+  if (wait_us == 0)
+    hand_over (self, flight, batch, now);
+  else if (wait_us == HEADWAY_RATE_NEVER || !may_hold (self))
+    publish_singly (self, flight, batch, 0, 0);
   else
-    {
-      self->held = flight;
-      self->held_batch = g_steal_pointer (&owned);
-      self->due_us = now.monotonic_us + wait_us;
-    }
+    hold (self, flight, batch, 0, 0, wait_us);
 }
 
 /* Publishes @flight as far as it is possible, with @batch, (transfer full) (nullable): its events. */
@@ -308,7 +318,7 @@ start (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight, HeadwayBatc
     end_pending (flight);
 }
 
-/* FALSE: the rates still say wait. */
+/* FALSE: it still has to wait. */
 static gboolean
 retry_held (HeadwayPublisherStream *self)
 {
@@ -317,7 +327,10 @@ retry_held (HeadwayPublisherStream *self)
   if (!self->has_left && !self->is_stopping && g_get_monotonic_time () < self->due_us)
     return FALSE;
   self->held = NULL;
-  publish (self, flight, g_steal_pointer (&self->held_batch));
+  if (self->held_lines > 0)
+    publish_singly (self, flight, g_steal_pointer (&self->held_batch), self->held_lines, self->held_events);
+  else
+    publish (self, flight, g_steal_pointer (&self->held_batch));
   if (self->held != NULL)
     return FALSE;
   end_pending (flight);

@@ -158,6 +158,24 @@ class Handle(Case):
         self.assertEqual((status, answer["code"], answer["line"], answer["published"], answer["lastId"]), (403, "denied", 2, 1, 3))
         self.assertEqual([event["data"] for event in self.events(3)], [1, {"was": "changed"}, 3])
 
+    def test_many_lines(self):
+        """More lines than may wait for a handler: each is published once, in order, beside another writer of the same principal."""
+        self.handle("demo", "t.*", "--phase=pre", "--", "true")
+        writers = [self.start("pub", "demo", "t.x", "--json-lines") for _ in range(2)]
+        for number, writer in enumerate(writers):
+            writer.process.stdin.write("".join(f"{line}\n" for line in range(number * 1000, number * 1000 + 250)))
+            writer.process.stdin.close()
+        lines = "".join(f'{{"topic":"t.x","data":{line}}}\n' for line in range(2000, 2200))
+        status, answer = self.post(lines, "application/x-ndjson")
+        self.assertEqual((status, answer.get("count")), (200, 200), answer)
+        for writer in writers:
+            self.assertEqual(writer.wait_exit(), 0, writer.err)
+            self.assertEqual(writer.err, [])
+            self.assertTrue(writer.wait_lines(1)[0].endswith(" 250"))
+        data = [event["data"] for event in self.events(700)]
+        for first, count in ((0, 250), (1000, 250), (2000, 200)):
+            self.assertEqual([one for one in data if first <= one < first + 1000], list(range(first, first + count)))
+
     def post(self, body, content_type="application/json"):
         import http.client  # pylint: disable=import-outside-toplevel
         with open(self.ready["tokenFile"], encoding="ascii") as file:

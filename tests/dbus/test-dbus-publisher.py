@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 
+from handlers import Handler, verdict
 from harness import BUS, DEADLINE, NAME, Gio, GLib, Server, Suite, expect, ids, refused_from, same, settle, variants, wait_until
 
 suite = Suite()
@@ -606,6 +607,38 @@ def several_publish_side_by_side(server, name):
     same(ids(events), list(range(1, 401)))
     for i in range(8):
         same([int(event[5]) for event in events if event[3] == f'agent.{i}'], list(range(50)))
+
+
+@suite.test
+def many_lines_wait_for_an_interceptor(server, name):
+    """Where 64 publishes of a principal wait already, a stream waits for room: nothing is refused, nothing out of order."""
+    bus = server.client().bus(name)
+    Handler(bus, ['t.*'], verdict(), phase='pre', timeout_ms=60000)
+    answers = {}
+
+    def write(publisher, word, count):
+        reader = threading.Thread(target=lambda: answers.update({word: publisher.answers(count)}))
+        reader.start()
+        publisher.send(*(event(topic='t.x' if number % 3 else 'free', data=f'{word}{number}') for number in range(count)))
+        reader.join()
+
+    def run(count, words, **options):
+        before = bus.get('LastEventId')
+        writers = [threading.Thread(target=write, args=(Publisher(bus.of(server.client()), **options), word, count)) for word in words]
+        for writer in writers:
+            writer.start()
+        wait_until(lambda: not any(writer.is_alive() for writer in writers))
+        return [json.loads(one[5]) for one in bus.fetch(before)]
+
+    data = run(500, 'ab')
+    same(len(data), 1000)
+    for word in 'ab':
+        same([answer for answer in answers[word] if 'id' not in answer], [])
+        same([text for text in data if text.startswith(word)], [f'{word}{number}' for number in range(500)])
+    data = run(500, 'c', **{'on-limit': 'refuse'})
+    codes = [answer.get('code') for answer in answers['c']]
+    same({None, 'unavailable'}, set(codes))
+    same([text for text in data if text.startswith('c')], [f'c{number}' for number in range(500) if codes[number] is None])
 
 
 if __name__ == '__main__':

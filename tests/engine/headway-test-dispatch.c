@@ -299,6 +299,19 @@ test_dispatch_pub (TestDispatch *f, const char *principal, const char *topic, co
   test_dispatch_pub_from (f, NULL, principal, topic, data);
 }
 
+gint64
+test_dispatch_wait_us (TestDispatch *f, gconstpointer origin, const char *principal, const char *topic, const char *data)
+{
+  HeadwayBatch *batch = headway_batch_new (1, NULL, NULL);
+  gint64 wait_us;
+
+  headway_batch_set_origin (batch, origin);
+  add (f, batch, principal, topic, data);
+  wait_us = headway_bus_table_get_wait_us (f->table, f->bus, 1000, batch, f->now);
+  headway_batch_free (batch);
+  return wait_us;
+}
+
 void
 test_dispatch_pub_number (TestDispatch *f, const char *principal, const char *topic, guint n)
 {

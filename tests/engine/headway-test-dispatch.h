@@ -66,7 +66,9 @@ void test_continue_for (TestHandler *self, const char *principal);
 /* Publishes @data on @topic as @principal ("-": the system principal), through the table. */
 void test_dispatch_pub (TestDispatch *f, const char *principal, const char *topic, const char *data);
 void test_dispatch_pub_from (TestDispatch *f, gconstpointer origin, const char *principal, const char *topic, const char *data);
-/* The same with number @n as data. */
+/* What a stream asks before it publishes such an event: microseconds to wait. */
+gint64 test_dispatch_wait_us (TestDispatch *f, gconstpointer origin, const char *principal, const char *topic, const char *data);
+/* test_dispatch_pub() with number @n as data. */
 void test_dispatch_pub_number (TestDispatch *f, const char *principal, const char *topic, guint n);
 /* Several at once: words `principal/topic/data`. */
 void test_dispatch_pub_many (TestDispatch *f, const char *words);

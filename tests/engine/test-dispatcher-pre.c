@@ -383,6 +383,37 @@ test_64_publishes_of_a_principal_wait (void)
   g_assert_cmpuint (headway_dispatcher_get_undecided (f.dispatcher), ==, 64);
 }
 
+/* Each is refused where it was told to wait, and not where it was not. */
+static void
+test_streams_are_told_to_wait (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard;
+  int origin = 0;
+
+  set_up (&f);
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 0);
+  guard = test_handler (&f, "guard", PRE (.origin = &origin));
+  for (guint i = 1; i <= HEADWAY_DECISIONS_MAX; i++)
+    {
+      g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 0);
+      test_dispatch_pub (&f, "alice", "foo.a", "1");
+    }
+  assert_dispatch (&f, "guard.alice.1");
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 5000);
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "bar.a", "1"), ==, 5000);
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "bob", "foo.a", "1"), ==, 0);
+  /* The connection that decides has a line of its own. */
+  g_assert_cmpint (test_dispatch_wait_us (&f, &origin, "alice", "foo.a", "1"), ==, 0);
+  guard->is_quiet = TRUE;
+  test_continue (guard);
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 0);
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 5000);
+  headway_bus_close (f.bus);
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", "1"), ==, 0);
+}
+
 static void
 test_16_mib_of_a_principal_wait (void)
 {
@@ -392,7 +423,11 @@ test_16_mib_of_a_principal_wait (void)
   set_up (&f);
   test_handler (&f, "guard", PRE (0))->is_quiet = TRUE;
   for (guint i = 0; i < 3; i++)
-    test_dispatch_pub (&f, "alice", "foo.a", large);
+    {
+      g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", large), ==, 0);
+      test_dispatch_pub (&f, "alice", "foo.a", large);
+    }
+  g_assert_cmpint (test_dispatch_wait_us (&f, NULL, "alice", "foo.a", large), ==, 5000);
   g_assert_cmpuint (headway_dispatcher_get_undecided (f.dispatcher), ==, 3);
   g_assert_cmpstr (f.log->str, ==, "");
   test_dispatch_pub (&f, "alice", "foo.a", large);
@@ -416,6 +451,8 @@ test_a_user_has_a_bound_too (void)
       g_autofree char *name = g_strdup_printf ("p%u", i);
 
       g_assert_cmpstr (f.log->str, ==, "");
+      g_assert_cmpint (test_dispatch_wait_us (&f, NULL, name, "foo.a", large), ==, i < 12 ? 0 : 5000);
+      g_assert_cmpint (test_dispatch_wait_us (&f, NULL, name, "bar.a", large), ==, 0);
       test_dispatch_pub (&f, name, "foo.a", large);
     }
   g_assert_cmpuint (headway_dispatcher_get_undecided (f.dispatcher), ==, 12);
@@ -520,6 +557,7 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/pre/a-publish-from-within-a-call", test_a_publish_from_within_a_call);
   g_test_add_func ("/dispatcher/pre/own-publishes-keep-their-order-when-the-call-is-over", test_own_publishes_keep_their_order_when_the_call_is_over);
   g_test_add_func ("/dispatcher/pre/64-publishes-of-a-principal-wait", test_64_publishes_of_a_principal_wait);
+  g_test_add_func ("/dispatcher/pre/streams-are-told-to-wait", test_streams_are_told_to_wait);
   g_test_add_func ("/dispatcher/pre/16-mib-of-a-principal-wait", test_16_mib_of_a_principal_wait);
   g_test_add_func ("/dispatcher/pre/a-user-has-a-bound-too", test_a_user_has_a_bound_too);
   g_test_add_func ("/dispatcher/pre/closing-fails-what-waits", test_closing_fails_what_waits);
