@@ -5,6 +5,7 @@
 
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-handler.h"
+#include "wire/headway-clock.h"
 #include "wire/headway-options.h"
 
 #include <string.h>
@@ -58,6 +59,23 @@ read_options (HeadwayHandlerOptions *options, HeadwayHandlerPlace *place, GVaria
   return TRUE;
 }
 
+/* Who decides what others publish answers for the bus (decisions.md 35). */
+static gboolean
+check_phase (const HeadwayDBusRegisterTarget *target, HeadwayDBusPeer *peer, const HeadwayHandlerOptions *options, GError **error)
+{
+  const HeadwayCaller *caller = &peer->caller;
+  const char *bus_name = headway_bus_get_name (target->bus);
+
+  if (options->phase != HEADWAY_PHASE_PRE || headway_caller_may_close (caller, headway_bus_get_creator (target->bus)))
+    return TRUE;
+  headway_bus_table_add_security (target->context->table, HEADWAY_SECURITY_NOT_AUTHORIZED, bus_name, caller->uid,
+                                  caller->principal != NULL ? headway_principal_get_name (caller->principal) : NULL,
+                                  headway_clock_now ());
+  g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_NOT_AUTHORIZED,
+               "phase \"pre\" is for the creator of bus \"%s\" and administrators, user %u is neither", bus_name, caller->uid);
+  return FALSE;
+}
+
 void
 headway_dbus_register_handler (const HeadwayDBusRegisterTarget *target,
                                GDBusMethodInvocation *invocation,
@@ -76,7 +94,7 @@ headway_dbus_register_handler (const HeadwayDBusRegisterTarget *target,
   options.name = object_path;
   options.uid = peer->caller.uid;
   options.origin = peer;
-  if (read_options (&options, &place, arguments, &error))
+  if (read_options (&options, &place, arguments, &error) && check_phase (target, peer, &options, &error))
     impl = headway_dbus_handler_impl_new (target->context, peer, &place, &error);
   if (impl == NULL || !headway_dbus_handler_impl_register (impl, target->bus, &options, &error))
     {

@@ -174,6 +174,7 @@ headway_handler_set_room (HeadwayHandler *self, gboolean has_room, HeadwayInstan
   if (self->has_room == has_room || self->state == HEADWAY_HANDLER_ENDED)
     return;
   self->has_room = has_room;
+  headway_steps_heed_room (self, now);
   headway_dispatcher_update_handler (self->dispatcher, self);
   headway_dispatcher_settle (self->dispatcher, now);
 }

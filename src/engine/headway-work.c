@@ -47,9 +47,33 @@ set_deadline (HeadwayStep *self, HeadwayInstant now)
   headway_timers_set (&self->work->dispatcher->timers, &self->timer, now.monotonic_us + self->handler->timeout_us);
 }
 
+/* No call of its handler is under way that would end by its deadline and let this one go: so the clock must. */
 static void
-want_call (HeadwayStep *self)
+watch_if_stuck (HeadwayStep *self, HeadwayInstant now)
 {
+  if (!self->handler->has_room && self->handler->in_flight == 0 && !headway_timer_is_set (&self->timer))
+    set_deadline (self, now);
+}
+
+void
+headway_steps_heed_room (HeadwayHandler *handler, HeadwayInstant now)
+{
+  for (GList *l = handler->ready.head; l != NULL; l = l->next)
+    {
+      HeadwayStep *step = l->data;
+
+      if (!handler->has_room)
+        watch_if_stuck (step, now);
+      /* What has a deadline of its own anyway keeps it. */
+      else if (step->work->phase == HEADWAY_PHASE_POST && !step->work->is_chain)
+        headway_timers_unset (&step->work->dispatcher->timers, &step->timer);
+    }
+}
+
+static void
+want_call (HeadwayStep *self, HeadwayInstant now)
+{
+  watch_if_stuck (self, now);
   self->state = HEADWAY_STEP_READY;
   headway_dispatcher_add_ready (self->work->dispatcher, self, FALSE);
 }
@@ -320,7 +344,7 @@ post (HeadwayDispatcher *dispatcher, HeadwayHandler *const *handlers, guint n, H
   if (self->is_chain)
     start_if_first (self, now);
   else if (self->n_heads > 0)
-    want_call (&self->steps[0]);
+    want_call (&self->steps[0], now);
 }
 
 void
@@ -344,7 +368,7 @@ begin_step (HeadwayStep *self, HeadwayInstant now)
   find_queue (self, now);
   set_deadline (self, now);
   if (enter_queue (self))
-    want_call (self);
+    want_call (self, now);
 }
 
 HeadwayWork *
@@ -421,7 +445,7 @@ head_changed (HeadwayHandlerQueue *queue, HeadwayInstant now)
       start_if_first (step->work, now);
     }
   else if (step->state == HEADWAY_STEP_QUEUED)
-    want_call (step);
+    want_call (step, now);
 }
 
 static const struct
@@ -529,7 +553,7 @@ work_turn (HeadwayWork *self, HeadwayInstant now)
       return;
     }
   set_deadline (&self->steps[self->at], now);
-  want_call (&self->steps[self->at]);
+  want_call (&self->steps[self->at], now);
 }
 
 static void
@@ -570,12 +594,13 @@ headway_step_time_out (HeadwayStep *self, HeadwayInstant now)
     {
       headway_dispatcher_abandon (self->work->dispatcher, headway_dispatcher_remove_call (self->work->dispatcher, self));
       self->state = HEADWAY_STEP_QUEUED;
+      headway_steps_heed_room (self->handler, now);
     }
   else if (self->work->phase == HEADWAY_PHASE_POST)
     {
       HeadwayWork *work = self->work;
 
-      /* A step of a chain that could never be called: its handler is told that it has lost the event. */
+      /* It could never be called: its handler is told that it has lost the event. */
       lose_step (self, HEADWAY_DISPATCH_DROP_TIMEOUT, now);
       count_verdict (self, HEADWAY_VERDICT_TIMEOUT, NULL, now);
       if (advance (work, HEADWAY_VERDICT_TIMEOUT, NULL, NULL, now))

@@ -115,6 +115,9 @@ gboolean headway_step_is_over (const HeadwayStep *self);
 void headway_step_begin_call (HeadwayStep *self, HeadwayInstant now);
 /* Its deadline is over. */
 void headway_step_time_out (HeadwayStep *self, HeadwayInstant now);
+/* There is room for calls of @handler again, or none any more (headway_handler_set_room()), or its last call has just ended:
+ * while there is none and no call, the deadlines of steps that are to be called run all the same (decisions.md 35). */
+void headway_steps_heed_room (HeadwayHandler *handler, HeadwayInstant now);
 /* The handler of @self has gone before its turn came: the event is lost for it. */
 void headway_step_lose_handler (HeadwayStep *self, HeadwayInstant now);
 

@@ -7,7 +7,8 @@ G_BEGIN_DECLS
 
 /* Bytes of calls that one connection may owe answers for, or one call of any size. */
 #define HEADWAY_HANDLER_OWED_BYTES_MAX (256 * 1024)
-/* Whose answers are overdue so often, with none in between, is silent: it is not called until it answers. */
+/* Whose answers are overdue so often, with none in between, is silent: it is not called until it answers, be it the Ping()
+ * that is sent behind the calls, one at a time: what answers that has read them. */
 #define HEADWAY_HANDLER_SILENT_AFTER 4
 
 /**
@@ -33,6 +34,8 @@ typedef struct
  * @seats: HeadwayHandlerSeat (borrowed): the handlers of the connection
  * @owed, @owed_bytes: calls without an answer
  * @missed: answers that have become overdue since one came
+ * @is_probed: a Ping() is under way
+ * @is_silent_told: the log has it that it is silent
  *
  * What waits at one connection, of all its handlers. Reference-counted; one for each connection and caller.
  */
@@ -44,6 +47,9 @@ struct _HeadwayHandlerLine
   guint owed;
   guint64 owed_bytes;
   guint missed;
+  gboolean is_probed;
+  gboolean is_silent_told;
+  gint64 told_us; /* when the log was told last */
 };
 
 /* The line to @owner. Returns: (transfer full). */
@@ -74,6 +80,9 @@ void headway_handler_line_release (HeadwayHandlerLine *self,
                                    gboolean was_given_up,
                                    gboolean is_read,
                                    HeadwayInstant now);
+
+/* Whether it is the peer that has answered, with @error, (nullable): so it has read all that was sent before. */
+gboolean headway_handler_line_is_of_peer (const GError *error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HeadwayHandlerLine, headway_handler_line_unref)
 

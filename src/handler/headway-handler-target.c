@@ -93,23 +93,6 @@ headway_handler_target_get_path (HeadwayHandlerTarget *self)
 
 /* --- Answers -------------------------------------------------------------------------------- */
 
-/* Errors that the message bus makes itself, or GDBus, while the peer has read nothing: all others are the peer's. */
-static gboolean
-is_of_peer (const GError *error, const char *name)
-{
-  static const char *const others[] = {
-    "org.freedesktop.DBus.Error.NoReply",
-    "org.freedesktop.DBus.Error.ServiceUnknown",
-    "org.freedesktop.DBus.Error.NameHasNoOwner",
-    "org.freedesktop.DBus.Error.LimitsExceeded",
-    "org.freedesktop.DBus.Error.AccessDenied",
-    "org.freedesktop.DBus.Error.Disconnected",
-    NULL,
-  };
-
-  return error == NULL || (name != NULL && !g_strv_contains (others, name));
-}
-
 static void
 give_back_failed (HeadwayHandlerCall *call, const GError *error, const char *name, HeadwayInstant now)
 {
@@ -153,6 +136,7 @@ on_answer (GObject *source, GAsyncResult *result, gpointer user_data)
   g_autoptr (GError) error = NULL;
   g_autoptr (GVariant) reply = g_dbus_connection_call_finish (G_DBUS_CONNECTION (source), result, &error);
   g_autofree char *name = error != NULL ? g_dbus_error_get_remote_error (error) : NULL;
+  gboolean is_read = headway_handler_line_is_of_peer (error);
   HeadwayInstant now = headway_clock_now ();
 
   if (name != NULL)
@@ -160,7 +144,7 @@ on_answer (GObject *source, GAsyncResult *result, gpointer user_data)
   if (call != NULL)
     g_hash_table_remove (target->calls, call);
   /* Room first, so that the next call need not wait for another turn. */
-  headway_handler_line_release (target->line, &target->seat, question->bytes, call == NULL, is_of_peer (error, name), now);
+  headway_handler_line_release (target->line, &target->seat, question->bytes, call == NULL, is_read, now);
   if (call != NULL && reply != NULL)
     give_back_answered (call, reply, now);
   else if (call != NULL)

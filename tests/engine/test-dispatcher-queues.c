@@ -432,8 +432,7 @@ test_no_room_then_room (void)
   pub_range (&f, "alice", 1, 70);
   assert_dispatch (&f, "");
   g_assert_cmpuint (headway_handler_get_pending (a->handler), ==, 64);
-  /* An event that nobody was called for has no deadline. */
-  test_dispatch_pass (&f, 60000);
+  test_dispatch_pass (&f, 4999);
   assert_dispatch (&f, "");
   headway_handler_set_room (a->handler, TRUE, f.now);
   assert_dispatch (&f, "a.alice.1!6");
@@ -562,6 +561,41 @@ test_a_loss_outlives_its_queue (void)
   assert_dispatch (&f, "a.quiet.\"bbbbbbbbbbb!1");
 }
 
+/* Who never has room does not keep events for ever, nor a handler that drains. */
+static void
+test_no_room_does_not_stop_the_clock_of_post (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *a;
+
+  test_dispatch_set_up (&f);
+  a = test_handler (&f, "a", (HeadwayHandlerOptions){ .timeout_ms = 100 });
+  headway_handler_set_room (a->handler, FALSE, f.now);
+  test_dispatch_pub (&f, "bob", "t", "1");
+  test_dispatch_pub (&f, "bob", "t", "2");
+  test_dispatch_pass (&f, 99);
+  g_assert_cmpuint (headway_handler_get_dropped (a->handler), ==, 0);
+  test_dispatch_pass (&f, 1);
+  g_assert_cmpuint (headway_handler_get_dropped (a->handler), ==, 1);
+  g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_DISPATCH_DROPS + HEADWAY_DISPATCH_DROP_TIMEOUT), ==, 1);
+  test_dispatch_pass (&f, 50);
+  /* With room there is the whole time again. */
+  headway_handler_set_room (a->handler, TRUE, f.now);
+  assert_dispatch (&f, "a.bob.2!1");
+  test_dispatch_pass (&f, 99);
+  assert_dispatch (&f, "");
+  headway_handler_set_room (a->handler, FALSE, f.now);
+  test_dispatch_pub (&f, "ann", "t", "3");
+  headway_handler_unregister (a->handler, f.now);
+  /* While a call is under way its deadline is the one that runs. */
+  test_dispatch_pass (&f, 1);
+  assert_dispatch (&f, "~a.bob.2");
+  test_dispatch_pass (&f, 99);
+  assert_dispatch (&f, "");
+  test_dispatch_pass (&f, 1);
+  assert_dispatch (&f, "/a");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -590,5 +624,6 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/calls/a-call-that-cannot-be-made-runs-out-of-time", test_a_call_that_cannot_be_made_runs_out_of_time);
   g_test_add_func ("/dispatcher/bytes/are-lost-by-the-heaviest", test_bytes_are_lost_by_the_heaviest);
   g_test_add_func ("/dispatcher/bytes/a-loss-outlives-its-queue", test_a_loss_outlives_its_queue);
+  g_test_add_func ("/dispatcher/queues/no-room-does-not-stop-the-clock-of-post", test_no_room_does_not_stop_the_clock_of_post);
   return g_test_run ();
 }
