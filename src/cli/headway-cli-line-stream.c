@@ -187,6 +187,12 @@ pop_line (LineStream *self,
   guint64 number = headway_cli_line_window_get_number (self->window);
   g_autoptr (GError) surplus = NULL;
 
+  if (error != NULL && headway_cli_line_window_is_begun (self->window))
+    {
+      take_refusal (self, number, error); /* refused before its end: it is too long */
+      headway_cli_line_link_close (self->link);
+      return;
+    }
   if (!headway_cli_line_window_pop (self->window))
     {
       surplus = g_error_new_literal (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_FAILED, _ ("headwayd has answered a line that was not sent"));

@@ -175,6 +175,18 @@ headway_cli_line_window_get_n_sent (HeadwayCliLineWindow *self)
   return self->n_sent;
 }
 
+/**
+ * headway_cli_line_window_is_begun:
+ * @self: a window
+ *
+ * Returns: whether a part of the first line that is not answered is sent, and not all of it
+ */
+gboolean
+headway_cli_line_window_is_begun (HeadwayCliLineWindow *self)
+{
+  return self->n_sent == 0 && self->sent > self->dropped + self->text_start;
+}
+
 /* What is answered goes many lines at a time. */
 static void
 forget_answered (HeadwayCliLineWindow *self)

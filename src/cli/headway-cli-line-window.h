@@ -19,6 +19,7 @@ const char *headway_cli_line_window_get_unsent (HeadwayCliLineWindow *self,
                                                 gsize *length);
 void headway_cli_line_window_add_sent (HeadwayCliLineWindow *self,
                                        gsize length);
+gboolean headway_cli_line_window_is_begun (HeadwayCliLineWindow *self);
 guint headway_cli_line_window_get_n_sent (HeadwayCliLineWindow *self);
 gboolean headway_cli_line_window_pop (HeadwayCliLineWindow *self);
 void headway_cli_line_window_rewind (HeadwayCliLineWindow *self);

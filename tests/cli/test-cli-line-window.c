@@ -68,6 +68,26 @@ test_rewind_sends_again_what_is_not_answered (void)
 }
 
 static void
+test_begun_is_the_first_line_alone (void)
+{
+  g_autoptr (HeadwayCliLineWindow) window = headway_cli_line_window_new ();
+
+  add (window, 1, "a");
+  add (window, 2, "bb");
+  g_assert_false (headway_cli_line_window_is_begun (window));
+  headway_cli_line_window_add_sent (window, 1);
+  g_assert_true (headway_cli_line_window_is_begun (window));
+  headway_cli_line_window_add_sent (window, 2); /* the second one in part */
+  g_assert_false (headway_cli_line_window_is_begun (window));
+  g_assert_true (headway_cli_line_window_pop (window));
+  g_assert_true (headway_cli_line_window_is_begun (window));
+  headway_cli_line_window_add_sent (window, 2);
+  g_assert_false (headway_cli_line_window_is_begun (window));
+  g_assert_true (headway_cli_line_window_pop (window));
+  g_assert_false (headway_cli_line_window_is_begun (window));
+}
+
+static void
 test_drop_keeps_a_line_that_is_begun (void)
 {
   g_autoptr (HeadwayCliLineWindow) window = headway_cli_line_window_new ();
@@ -157,6 +177,7 @@ main (int argc,
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   g_test_add_func ("/cli-line-window/answers-take-lines-in-order", test_answers_take_lines_in_order);
   g_test_add_func ("/cli-line-window/rewind-sends-again-what-is-not-answered", test_rewind_sends_again_what_is_not_answered);
+  g_test_add_func ("/cli-line-window/begun-is-the-first-line-alone", test_begun_is_the_first_line_alone);
   g_test_add_func ("/cli-line-window/drop-keeps-a-line-that-is-begun", test_drop_keeps_a_line_that_is_begun);
   g_test_add_func ("/cli-line-window/room-is-bounded", test_room_is_bounded);
   g_test_add_func ("/cli-line-window/long-way", test_long_way);

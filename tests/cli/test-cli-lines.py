@@ -69,6 +69,23 @@ class Lines:
 class DbusLines(Lines, Case):
     """The socket of OpenPublisher, and what happens when the daemon goes."""
 
+    def judge_long_line(self, size, *options, around='"'):
+        """The daemon answers while the line is still being written."""
+        topic = ("t",) if "--ndjson" not in options else ()
+        short, end = ('{"topic":"t","data":"', '"}\n') if "--ndjson" in options else (around, f"{around}\n")
+        lines = f"{short}a{end}{short}{'q' * size}{end}{short}b{end}"
+        out, err = self.run_headway("pub", "demo", *topic, *options, stdin=lines, status=1)
+        self.assertEqual(err, "headway: line 2: TooLarge: the line is longer than 1114112 bytes\n")
+        self.assertRegex(out, r"\A(\d+)-\1 1\n\Z")
+
+    def test_line_is_refused_before_its_end(self):
+        for size in 2000000, 5000000:
+            self.judge_long_line(size, "--lines", around="")
+            self.judge_long_line(size, "--json-lines")
+            self.judge_long_line(size, "--ndjson")
+        self.assertEqual(self.data("demo", 6), ["a"] * 6)
+        self.assertEqual(self.last_id(), 6)
+
     def write_slowly(self, writer, numbers):
         """Fills the input of @writer from a thread of its own, until it is closed."""
         def run():
