@@ -121,8 +121,8 @@ on_read (GObject *source,
   self->is_reading = FALSE;
   if (size > 0 && !headway_cli_line_cutter_feed (self->cutter, self->piece, (gsize) size))
     {
-      self->error = g_error_new (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_FAILED,
-                                 _ ("line %s: longer than %d bytes"), HEADWAY_CLI_NUMBER (self->n_lines + 1), HEADWAY_CLI_LINE_MAX);
+      self->error = g_error_new (HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_EVENT,
+                                 _ ("line %s: TooLarge: the line is longer than %d bytes"), HEADWAY_CLI_NUMBER (self->n_lines + 1), HEADWAY_CLI_LINE_MAX);
       self->is_stopped = TRUE;
     }
   if (size <= 0)

@@ -73,6 +73,7 @@ on_line (const char *line,
   draft = create_draft (self, line, length, &error);
   if (draft == NULL)
     {
+      g_prefix_error (&error, "InvalidData: ");
       headway_cli_line_outcome_fail (&self->outcome, number, error);
       return FALSE;
     }

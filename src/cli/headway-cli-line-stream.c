@@ -118,6 +118,7 @@ on_line (const char *line,
       headway_cli_line_window_end (self->window, number);
       return TRUE;
     }
+  g_prefix_error (&error, "InvalidData: ");
   headway_cli_line_outcome_fail (&self->outcome, number, error);
   return FALSE;
 }

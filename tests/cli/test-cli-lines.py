@@ -46,7 +46,13 @@ class Lines:
         self.assertEqual(self.run_headway("pub", "copy", "--ndjson", stdin=copy)[0], "1-3 3\n")
         out, err = self.run_headway("pub", "demo", "--ndjson", stdin='{"data":1,"topic":"a"}\n{"data":1}\n', status=2)
         self.assertEqual(out, "4-4 1\n")
-        self.assertIn("line 2: neither a topic nor a type", err)
+        self.assertIn("line 2: InvalidData: neither a topic nor a type", err)
+
+    def test_line_that_is_not_even_read(self):
+        lines = b"a\n" + b"q" * (16 * 1024 * 1024 + 1) + b"\nb\n"
+        out, err = self.run_headway("pub", "demo", "t", "--lines", stdin=lines, status=1)
+        self.assertEqual(out, "1-1 1\n")
+        self.assertEqual(err, "headway: line 2: TooLarge: the line is longer than 16777216 bytes\n")
 
     def test_many_lines_in_order(self):
         lines = "".join(f"{number}\n" for number in range(7000))
