@@ -296,8 +296,8 @@ on_opened (guint64 last_id,
   if (self->was_open && n_twice == 0 && self->away_since_us > 0)
     headway_cli_say (_ ("going on with line %s"), HEADWAY_CLI_NUMBER (number));
   else if (self->was_open && n_twice > 0)
-    headway_cli_say (g_dngettext (GETTEXT_PACKAGE, "going on with line %s; %u line from there may be published twice",
-                                  "going on with line %s; up to %u lines from there may be published twice", n_twice),
+    headway_cli_say (g_dngettext (GETTEXT_PACKAGE, "going on with line %s; %u line from there was not answered and may be published twice",
+                                  "going on with line %s; up to %u lines from there were not answered and may be published twice", n_twice),
                      HEADWAY_CLI_NUMBER (number), n_twice);
   self->was_open = TRUE;
   self->n_in_doubt = 0;
