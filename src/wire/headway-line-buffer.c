@@ -78,6 +78,13 @@ is_blank (const char *text, gsize length)
   return TRUE;
 }
 
+/* A CR at the end does not count: it belongs to the line end, or the line goes on and is too long then. */
+static gboolean
+is_too_long (const char *text, gsize length, gsize max)
+{
+  return length > max && (length - max > 1 || text[length - 1] != '\r');
+}
+
 /* Everything up to @at is taken. */
 static void
 move_to (HeadwayLineBuffer *self, gsize at)
@@ -101,7 +108,7 @@ static HeadwayLineKind
 judge_beginning (HeadwayLineBuffer *self, gsize max)
 {
   self->searched = self->end;
-  if (self->end - self->start <= max)
+  if (!is_too_long (self->bytes + self->start, self->end - self->start, max))
     return self->is_complete ? HEADWAY_LINE_TEXT : HEADWAY_LINE_NONE;
   self->line++;
   self->is_skipping = TRUE;
@@ -132,7 +139,7 @@ headway_line_buffer_next (HeadwayLineBuffer *self, gsize max, const char **text,
   move_to (self, MIN (end + 1, self->end));
   *text = self->bytes + self->last_start;
   *length = end - self->last_start;
-  if (*length > max)
+  if (is_too_long (*text, *length, max))
     return HEADWAY_LINE_TOO_LONG;
   return is_blank (*text, *length) ? HEADWAY_LINE_BLANK : HEADWAY_LINE_TEXT;
 }

@@ -22,7 +22,7 @@ typedef enum
  * @line: number of the last line that was taken, from 1; blank ones count
  *
  * Cuts what arrives in pieces into lines (NDJSON, decisions.md 13). A line is what stands before an LF;
- * a CR in front of that is left to the reader, for JSON it is white space. Lines are found where they
+ * a CR in front of that is left to the reader, for JSON it is white space, and does not count towards the limit. Lines are found where they
  * arrived: nothing is copied but the beginning of one that is still incomplete.
  *
  * To be zeroed first.

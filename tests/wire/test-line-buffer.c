@@ -83,6 +83,22 @@ test_longest_line (void)
 }
 
 static void
+test_cr_does_not_count (void)
+{
+  g_auto (HeadwayLineBuffer) buffer = { 0 };
+
+  check (&buffer, "12345678\r\n123456789\r\n12345678\r\r\n1\n", "1=12345678\r 2! 3! 4=1");
+  /* Before the LF has come. */
+  check (&buffer, "12345678\r", "");
+  check (&buffer, "\n", "5=12345678\r");
+  check (&buffer, "12345678\r", "");
+  check (&buffer, "9", "6!");
+  check (&buffer, "\n12345678\r", "");
+  headway_line_buffer_end (&buffer);
+  check (&buffer, "", "7=12345678\r");
+}
+
+static void
 test_rest_of_long_line_takes_no_memory (void)
 {
   g_auto (HeadwayLineBuffer) buffer = { 0 };
@@ -165,6 +181,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/line-buffer/pieces", test_pieces);
   g_test_add_func ("/line-buffer/blank-lines-count", test_blank_lines_count);
   g_test_add_func ("/line-buffer/longest-line", test_longest_line);
+  g_test_add_func ("/line-buffer/cr-does-not-count", test_cr_does_not_count);
   g_test_add_func ("/line-buffer/rest-of-long-line-takes-no-memory", test_rest_of_long_line_takes_no_memory);
   g_test_add_func ("/line-buffer/long-line-at-end", test_long_line_at_end);
   g_test_add_func ("/line-buffer/give-back", test_give_back);
