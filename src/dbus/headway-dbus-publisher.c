@@ -76,8 +76,8 @@ check_format (const char *format, GError **error)
 
   if (strcmp (format, FORMAT) == 0)
     return TRUE;
-  shown = g_utf8_substring (format, 0, MIN (g_utf8_strlen (format, -1), 64));
-  g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION, "format \"%s\" is not known, it takes: " FORMAT, shown);
+  shown = g_strescape (format, NULL);
+  g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION, "format \"%.64s\" is not known, it takes: " FORMAT, shown);
   return FALSE;
 }
 

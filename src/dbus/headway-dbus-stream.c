@@ -36,7 +36,7 @@ headway_dbus_stream_check (HeadwayDBusContext *context,
     {
       shown = g_strescape (word, NULL);
       g_set_error (error, HEADWAY_ERROR, HEADWAY_ERROR_INVALID_OPTION,
-                   "format \"%.64s\" is unknown, sse and ndjson are allowed", shown);
+                   "format \"%.64s\" is not known, it takes: sse, ndjson", shown);
       return FALSE;
     }
   *format = *word == 's' ? HEADWAY_STREAM_FORMAT_SSE : HEADWAY_STREAM_FORMAT_NDJSON;

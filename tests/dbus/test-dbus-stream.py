@@ -390,7 +390,7 @@ def what_is_refused_changes_nothing(server, name):
     client = server.client()
     bus = client.bus(name)
     subscription = bus.subscribe()
-    expect('InvalidOption', subscription.open_stream, 'xml', says=['"xml"', 'sse', 'ndjson'])
+    expect('InvalidOption', subscription.open_stream, 'xml', says=['format "xml" is not known, it takes: sse, ndjson'])
     expect('InvalidOption', subscription.open_stream, '', says=['""', 'sse', 'ndjson'])
     expect('InvalidOption', subscription.open_stream, 'x\n' * 1000, says=['x\\n', 'sse'])
     expect('InvalidOption', subscription.open_stream, 'sse', {'colour': GLib.Variant('s', 'red')}, says=['colour'])
