@@ -217,6 +217,21 @@ class Readers(ClientCase):
         self.catch_up(reader, last_but_one)
         self.end(daemon, reader)
 
+    def judge_late_daemon(self, name):
+        """It is there before headwayd, which no file of the message bus starts here."""
+        daemon = self.prepare(name)
+        daemon.stop()
+        reader = self.run_program(daemon, name)
+        if name not in ('python-signals', 'gjs-signals'):  # these watch the name and say nothing
+            reader.wait(lambda: reader.errors, 'a word about it')
+        self.assertIsNone(reader.process.poll(), reader.errors)
+        daemon.start()
+        last = daemon.publish('news', 'weather.wind', {'knots': 18})
+        self.catch_up(reader)
+        daemon.publish('news', 'weather.wind', {'knots': 19})
+        self.catch_up(reader, last)
+        self.end(daemon, reader)
+
     def judge_eviction(self, name):
         daemon, reader = self.begin(name)
         reader.pause()
@@ -261,6 +276,7 @@ def reader_tests():
     for name in READERS:
         word = name.replace('-', '_')
         setattr(Readers, f'test_{word}_returns_after_a_restart', lambda self, name=name: self.judge_restart(name))
+        setattr(Readers, f'test_{word}_waits_for_the_first_headwayd', lambda self, name=name: self.judge_late_daemon(name))
         if name.endswith('-fetch'):
             setattr(Readers, f'test_{word}_goes_on_with_what_is_left', lambda self, name=name: self.judge_loss(name))
         else:
