@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define READ_BYTES (64 * 1024)
@@ -182,11 +183,17 @@ on_written (GObject *source,
   command_unref (user_data);
 }
 
-/* A group of its own: what ends us on a terminal lets it finish. */
+/* A group of its own: what ends us on a terminal lets it finish. What kills us kills it, if not what it has started. */
 static void
 set_up_child (gpointer user_data)
 {
+  const pid_t *parent = user_data;
+
   setpgid (0, 0);
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  /* We were killed before it asked for that. */
+  if (getppid () != *parent)
+    _exit (1);
 }
 
 static GSubprocess *
@@ -195,12 +202,13 @@ spawn (const HeadwayCliCommandOptions *options,
 {
   GSubprocessFlags flags = G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE;
   g_autoptr (GSubprocessLauncher) launcher = NULL;
+  pid_t parent = getpid ();
 
   if (options->takes_output)
     flags |= G_SUBPROCESS_FLAGS_STDOUT_PIPE;
   launcher = g_subprocess_launcher_new (flags);
   g_subprocess_launcher_set_environ (launcher, options->environment);
-  g_subprocess_launcher_set_child_setup (launcher, set_up_child, NULL, NULL);
+  g_subprocess_launcher_set_child_setup (launcher, set_up_child, &parent, NULL);
   return g_subprocess_launcher_spawnv (launcher, (const char *const *) options->argv, error);
 }
 

@@ -9,7 +9,7 @@
 
 #define PATTERNS_MAX   64
 #define TIMEOUT_MS_MAX 60000
-#define PARALLEL_MAX   96
+#define PARALLEL_MAX   32
 
 typedef struct
 {

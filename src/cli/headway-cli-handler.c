@@ -362,7 +362,10 @@ on_signal (gpointer user_data)
   Handler *self = user_data;
 
   if (self->is_leaving)
-    end (self, HEADWAY_CLI_EXIT_FAILED);
+    {
+      headway_cli_say (_ ("ended before all was handled; what was running is killed"));
+      end (self, HEADWAY_CLI_EXIT_FAILED);
+    }
   else if (self->registration != NULL)
     unregister (self);
   else if (self->owner == NULL)

@@ -32,7 +32,7 @@ static const HeadwayOptionSpec specs[] = {
   { "on-error", HEADWAY_OPTION_STRING, OFFSET (on_error), 0, 0, NULL, on_error_words },
   { "timeout-ms", HEADWAY_OPTION_UINT32, OFFSET (timeout_ms), 1, HEADWAY_HANDLER_TIMEOUT_MS_MAX },
   { "name", HEADWAY_OPTION_STRING, OFFSET (name), 1, HEADWAY_PRINCIPAL_MAX, "A-Z a-z 0-9 . _ : @ / -" },
-  { "parallel", HEADWAY_OPTION_UINT32, OFFSET (parallel), 1, HEADWAY_CALLS_MAX },
+  { "parallel", HEADWAY_OPTION_UINT32, OFFSET (parallel), 1, HEADWAY_HANDLER_PARALLEL_MAX },
   { NULL },
 };
 
@@ -85,7 +85,7 @@ headway_dbus_register_handler (const HeadwayDBusRegisterTarget *target,
 {
   HeadwayDBusPeer *peer = headway_dbus_peers_get (target->context->peers, invocation);
   g_autoptr (HeadwayDBusHandlerImpl) impl = NULL;
-  HeadwayHandlerPlace place = { peer->name, object_path, target->bus_path, HEADWAY_CALLS_MAX };
+  HeadwayHandlerPlace place = { peer->name, object_path, target->bus_path, HEADWAY_HANDLER_PARALLEL_MAX };
   HeadwayHandlerOptions options;
   GError *error = NULL;
 

@@ -14,6 +14,8 @@ G_BEGIN_DECLS
 /* One connection may owe a quarter of the answers that others do not owe for long already: 32 when it is alone,
  * ever fewer the more connections are dead, never none. */
 #define HEADWAY_HANDLER_SHARE 4
+/* So no handler has more calls under way than this. */
+#define HEADWAY_HANDLER_PARALLEL_MAX (HEADWAY_HANDLER_OWED_MAX / HEADWAY_HANDLER_SHARE)
 
 typedef struct _HeadwayHandlerLine HeadwayHandlerLine;
 

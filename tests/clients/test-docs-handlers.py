@@ -54,9 +54,25 @@ class Handlers(harness.Case):
                 daemon.publish('news', 'weather.wind', data)
             self.assertEqual(refused.exception.name, 'Denied')
             self.assertIn(reason, str(refused.exception))
-        self.assertEqual(daemon.publish('news', 'other', {'knots': 100}), 2)
+        # Whatever is no number below 100 fails closed, and what comes next is decided as before.
+        for text in ('{"knots":1e30}', '{"knots":1e400}', '{"knots":"abc"}', '{"knots":"7"}', '{"knots":{}}', '{"knots":[1]}', '{"knots":true}',
+                     '{"knots":null}', '"abc"', '[]', '7', 'null'):
+            with self.assertRaises(harness.Refused, msg=text) as refused:
+                self.publish_text(daemon, text)
+            self.assertEqual(refused.exception.name, 'Denied')
+        try:
+            self.publish_text(daemon, '{"knots":-1e400}')
+            passed = 1
+        except harness.Refused as refused:
+            self.assertEqual(refused.name, 'Denied')
+            passed = 0
+        self.assertEqual(daemon.publish('news', 'other', {'knots': 100}), 2 + passed)
         events = daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Fetch', '(tua{sv})', 0, 10, {})[0]
-        self.assertEqual([json.loads(event[5]) for event in events], [{'knots': 17}, {'knots': 100}])
+        self.assertEqual([json.loads(event[5]) for event in events], [{'knots': 17}, *([{'knots': -1.7976931348623157e308}] * passed), {'knots': 100}])
+
+    @staticmethod
+    def publish_text(daemon, text):
+        return daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Publish', '(ssa{sv})', 'weather.wind', text, {})
 
     def test_shell(self):
         self.judge_interceptor('shell-handler')
