@@ -132,7 +132,7 @@ headway_handler_call_finish (HeadwayHandlerCall *self, const char *verdict, cons
   else if (strcmp (verdict, "deny") == 0 || strcmp (verdict, "abort") == 0)
     give_back (self, HEADWAY_VERDICT_DENY, NULL, dup_reason (data, length), now);
   else
-    give_back (self, HEADWAY_VERDICT_ERROR, NULL, g_strdup ("unknown verdict"), now);
+    give_back (self, HEADWAY_VERDICT_ERROR, NULL, g_strdup_printf ("unknown verdict \"%.64s\"", verdict), now);
 }
 
 void

@@ -30,6 +30,7 @@ struct _HeadwayHandler
   guint32 uid;
   gconstpointer origin; /* never followed */
   guint number;
+  gint64 told_us;                           /* when the log was last told of a failure */
   const HeadwayHandlerTransport *transport; /* borrowed, outlives self */
   gpointer user_data;
 

@@ -6,6 +6,9 @@
 #include "engine/headway-dispatcher-private.h"
 #include "engine/headway-intrusive.h"
 
+/* The log is told of failures of one handler at most so often. */
+#define TELL_US ((gint64) G_USEC_PER_SEC)
+
 static void head_changed (HeadwayHandlerQueue *queue, HeadwayInstant now);
 static void work_turn (HeadwayWork *self, HeadwayInstant now);
 
@@ -461,6 +464,23 @@ static const struct
   [HEADWAY_VERDICT_TIMEOUT] = { "timeout", HEADWAY_VERDICT_LABEL_TIMEOUT },
 };
 
+/* For the operator who asks why, once a second for each handler. */
+static void
+tell_failure (HeadwayStep *self, HeadwayVerdict verdict, const char *reason, HeadwayInstant now)
+{
+  HeadwayHandler *handler = self->handler;
+
+  if (handler->told_us != 0 && now.monotonic_us - handler->told_us < TELL_US)
+    return;
+  handler->told_us = now.monotonic_us;
+  if (verdict == HEADWAY_VERDICT_TIMEOUT)
+    g_info ("handler %u (%s) of bus \"%s\", phase %s: timeout: no answer within %" G_GINT64_FORMAT " ms", handler->number, handler->name,
+            headway_bus_get_name (handler->bus), headway_phase_get_name (handler->phase), handler->timeout_us / 1000);
+  else
+    g_info ("handler %u (%s) of bus \"%s\", phase %s: error: %s", handler->number, handler->name, headway_bus_get_name (handler->bus),
+            headway_phase_get_name (handler->phase), reason != NULL ? reason : "unknown");
+}
+
 /* @reason: (nullable): of an error; that of a denial is the application's, and no business of a log. */
 static void
 count_verdict (HeadwayStep *self, HeadwayVerdict verdict, const char *reason, HeadwayInstant now)
@@ -470,10 +490,10 @@ count_verdict (HeadwayStep *self, HeadwayVerdict verdict, const char *reason, He
   headway_metrics_add (self->work->dispatcher->metrics, headway_metric_verdicts (handler->phase, verdicts[verdict].label), 1);
   /* It would be written before it is thrown away, and that is a third of a call. */
   if (!g_log_writer_default_would_drop (G_LOG_LEVEL_DEBUG, G_LOG_DOMAIN))
-    g_debug ("handler %u of bus \"%s\", phase %s: %s%s%s", handler->number, headway_bus_get_name (handler->bus),
-             headway_phase_get_name (handler->phase), verdicts[verdict].name,
-             verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? ": " : "",
-             verdict == HEADWAY_VERDICT_ERROR && reason != NULL ? reason : "");
+    g_debug ("handler %u of bus \"%s\", phase %s: %s", handler->number, headway_bus_get_name (handler->bus),
+             headway_phase_get_name (handler->phase), verdicts[verdict].name);
+  if (verdict == HEADWAY_VERDICT_ERROR || verdict == HEADWAY_VERDICT_TIMEOUT)
+    tell_failure (self, verdict, reason, now);
   if (verdict == HEADWAY_VERDICT_ERROR || verdict == HEADWAY_VERDICT_TIMEOUT)
     headway_dispatcher_add_security (self->work->dispatcher, HEADWAY_SECURITY_HANDLER_FAILED, handler,
                                      headway_event_get_principal (self->work->event), now);

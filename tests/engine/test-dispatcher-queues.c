@@ -596,6 +596,28 @@ test_no_room_does_not_stop_the_clock_of_post (void)
   assert_dispatch (&f, "/a");
 }
 
+/* Why a step failed is told once a second. */
+static void
+test_failures_are_told (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *a;
+
+  test_dispatch_set_up (&f);
+  a = test_handler (&f, "a", POST (foo));
+  for (guint i = 0; i < 2; i++)
+    {
+      g_test_expect_message (G_LOG_DOMAIN, G_LOG_LEVEL_INFO, "handler 1 (a) of bus \"test\", phase post: error: unknown verdict \"maybe\"");
+      for (guint j = 0; j < 3; j++)
+        {
+          test_dispatch_pub (&f, "alice", "foo.a", "1");
+          test_answer_call (a, "maybe", NULL);
+        }
+      g_test_assert_expected_messages ();
+      test_dispatch_pass (&f, 1000);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -625,5 +647,6 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/bytes/are-lost-by-the-heaviest", test_bytes_are_lost_by_the_heaviest);
   g_test_add_func ("/dispatcher/bytes/a-loss-outlives-its-queue", test_a_loss_outlives_its_queue);
   g_test_add_func ("/dispatcher/queues/no-room-does-not-stop-the-clock-of-post", test_no_room_does_not_stop_the_clock_of_post);
+  g_test_add_func ("/dispatcher/queues/failures-are-told", test_failures_are_told);
   return g_test_run ();
 }
