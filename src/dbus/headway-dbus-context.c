@@ -34,6 +34,7 @@ context_clear (gpointer data)
 {
   HeadwayDBusContext *self = data;
 
+  g_clear_pointer (&self->outcome, g_variant_unref);
   g_hash_table_unref (self->subscriptions);
   g_hash_table_unref (self->handlers);
   headway_handler_caller_unref (self->caller);

@@ -23,6 +23,7 @@ G_BEGIN_DECLS
  * @handlers: HeadwayDBusHandlerImpl (owned): those that have not ended
  * @is_shut_down: new work is refused
  * @linger_ms: HEADWAY_DBUS_LINGER_MS, but for tests
+ * @outcome: (nullable): the last answer to a publish, and what it says: most are like the one before
  *
  * What all objects of one HeadwayDBusService share. Reference-counted.
  */
@@ -39,6 +40,8 @@ typedef struct
   GHashTable *handlers;         /* owned */
   gboolean is_shut_down;
   guint linger_ms;
+  GVariant *outcome; /* owned */
+  HeadwayOutcome outcome_values;
 } HeadwayDBusContext;
 
 HeadwayDBusContext *headway_dbus_context_new (GDBusConnection *connection,

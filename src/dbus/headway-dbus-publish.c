@@ -12,7 +12,7 @@
 typedef struct
 {
   GDBusMethodInvocation *invocation; /* owned until it is answered */
-  HeadwayBusTable *table;            /* owned */
+  HeadwayDBusContext *context;       /* owned */
   HeadwayDBusPeer *peer;             /* owned */
   HeadwayBus *bus;                   /* owned */
   HeadwayDBusCharge charge;
@@ -41,13 +41,28 @@ new_outcome (const HeadwayOutcome *outcome)
   return g_variant_builder_end (&builder);
 }
 
+/* (transfer none) */
+static GVariant *
+get_outcome (HeadwayDBusContext *context, const HeadwayOutcome *outcome)
+{
+  const HeadwayOutcome *last = &context->outcome_values;
+
+  if (context->outcome != NULL && outcome->subscriptions == last->subscriptions && outcome->refused == last->refused &&
+      outcome->evicted == last->evicted)
+    return context->outcome;
+  g_clear_pointer (&context->outcome, g_variant_unref);
+  context->outcome = g_variant_ref_sink (new_outcome (outcome));
+  context->outcome_values = *outcome;
+  return context->outcome;
+}
+
 static PendingPublish *
 pending_new (HeadwayDBusContext *context, HeadwayBus *bus, GDBusMethodInvocation *invocation)
 {
   PendingPublish *pending = g_new0 (PendingPublish, 1);
 
   pending->invocation = invocation;
-  pending->table = g_object_ref (context->table);
+  pending->context = headway_dbus_context_ref (context);
   pending->peer = headway_dbus_peer_ref (headway_dbus_peers_get (context->peers, invocation));
   pending->bus = g_object_ref (bus);
   return pending;
@@ -58,8 +73,8 @@ pending_free (PendingPublish *pending)
 {
   headway_dbus_charge_release (&pending->charge);
   headway_dbus_peer_unref (pending->peer);
-  g_object_unref (pending->table);
   g_object_unref (pending->bus);
+  headway_dbus_context_unref (pending->context);
   g_free (pending);
 }
 
@@ -69,7 +84,7 @@ answer_refusal (PendingPublish *pending, GError *error)
 {
   const HeadwayCaller *caller = &pending->peer->caller;
 
-  headway_bus_table_add_refusal (pending->table, headway_bus_get_name (pending->bus), caller->uid, caller->principal,
+  headway_bus_table_add_refusal (pending->context->table, headway_bus_get_name (pending->bus), caller->uid, caller->principal,
                                  error, headway_clock_now ());
   headway_dbus_error_answer (g_steal_pointer (&pending->invocation), error);
 }
@@ -84,7 +99,7 @@ on_done (HeadwayBatch *batch, const GError *error, gpointer user_data)
     answer_refusal (pending, g_error_copy (error));
   else
     {
-      outcome = new_outcome (headway_batch_get_outcome (batch));
+      outcome = get_outcome (pending->context, headway_batch_get_outcome (batch));
       if (pending->is_many)
         outcome = g_variant_new ("(tu@a{sv})", headway_batch_get_first_id (batch), headway_batch_get_count (batch), outcome);
       else
@@ -181,7 +196,7 @@ publish (HeadwayBatch *batch, PendingPublish *pending, HeadwayInstant now)
   headway_batch_set_origin (batch, pending->peer);
   if (headway_dbus_charge_take (&pending->charge, pending->peer, HEADWAY_DBUS_CHARGE_PUBLISH,
                                 headway_batch_get_cost (batch), NULL, &error))
-    headway_bus_table_publish (pending->table, pending->bus, pending->peer->caller.uid, batch, now);
+    headway_bus_table_publish (pending->context->table, pending->bus, pending->peer->caller.uid, batch, now);
   else
     refuse (pending, batch, error);
 }

@@ -50,6 +50,9 @@ publish (BareService *self, GVariant *parameters, GDBusMethodInvocation *invocat
         g_dbus_connection_emit_signal (self->connection, g_ptr_array_index (self->subscribers, i), PATH, NAME, "Event", event, NULL);
     }
   g_variant_dict_init (&outcome, NULL);
+  g_variant_dict_insert (&outcome, "subscriptions", "u", self->subscribers->len);
+  g_variant_dict_insert (&outcome, "refused", "u", 0);
+  g_variant_dict_insert (&outcome, "evicted", "u", 0);
   g_dbus_method_invocation_return_value (invocation, g_variant_new ("(t@a{sv})", ++self->last_id, g_variant_dict_end (&outcome)));
 }
 

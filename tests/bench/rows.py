@@ -161,11 +161,14 @@ def dbus_rows():
               is_quick=True)
     for readers in (1, 10, 100):
         load = (f'--readers={readers}',)
-        goals = {1: [], 10: [Goal('stream fd, 10 readers: of unicast signals', ratio('deliveries_per_s', 'stream', 'signals'), '>= 4')],
+        goals = {1: [], 10: [Goal('stream fd, 10 readers: of unicast signals', ratio('deliveries_per_s', 'stream', 'signals'), '>= 4'),
+                             Goal('the same, published by lines: of unicast signals', ratio('deliveries_per_s', 'stream-lines', 'signals'), '>= 4')],
                  100: [Goal('stream fd, 100 readers: of unicast signals', ratio('deliveries_per_s', 'stream', 'signals'), '>= 10'),
                        Goal('stream fd, 100 readers: CPU of unicast signals', ratio('total_cpu_per_million_s', 'stream', 'signals'), '<= 0.125')]}
-        yield Row(f'dbus-stream-{readers}', 'dbus', f'one Publish call per event, {readers} readers on the message bus',
-                  {'stream': dbus(Headway, 'headway', *load), 'headway-signals': dbus(Headway, 'headway', '--sink=signals', *load),
+        yield Row(f'dbus-stream-{readers}', 'dbus', f'one Publish call per event (or lines), {readers} readers on the message bus',
+                  {'stream': dbus(Headway, 'headway', *load),
+                   'stream-lines': dbus(Headway, 'headway', '--publish=publisher', '--window=256', *load),
+                   'headway-signals': dbus(Headway, 'headway', '--sink=signals', *load),
                    'signals': dbus(BareService, 'bare', '--sink=signals', *load)},
                   ('deliveries_per_s', 'p50_us', 'p99_us', 'total_cpu_per_million_s'), goals[readers], is_quick=readers == 100)
     load = ('--readers=100', '--window=256')
