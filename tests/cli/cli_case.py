@@ -28,8 +28,10 @@ class Program:
         self.out = []
         self.err = []
         self.changed = threading.Condition()
-        for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
-            threading.Thread(target=self.collect, args=(stream, lines), daemon=True).start()
+        self.collectors = [threading.Thread(target=self.collect, args=(stream, lines), daemon=True)
+                           for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err))]
+        for collector in self.collectors:
+            collector.start()
 
     def collect(self, stream, lines):
         for line in stream:
@@ -50,7 +52,11 @@ class Program:
         self.wait_until(lambda: sum(1 for line in self.err if re.search(pattern, line)) >= count, f"/{pattern}/")
 
     def wait_exit(self):
-        return self.process.wait(PATIENCE)
+        """Its exit status, once everything that it has written is read."""
+        status = self.process.wait(PATIENCE)
+        for collector in self.collectors:
+            collector.join(PATIENCE)
+        return status
 
     def stop(self):
         if self.process.poll() is None:
