@@ -6,6 +6,7 @@
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-receive.h"
 #include "dbus/headway-dbus-reply.h"
+#include "dbus/headway-dbus-turn.h"
 #include "engine/headway-replay.h"
 #include "wire/headway-clock.h"
 #include "wire/headway-options.h"
@@ -54,15 +55,6 @@ fetch_options_clear (FetchOptions *options)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (FetchOptions, fetch_options_clear)
 
-static void
-clear_source (GSource **source)
-{
-  if (*source == NULL)
-    return;
-  g_source_destroy (*source);
-  g_clear_pointer (source, g_source_unref);
-}
-
 /* The invocation has been answered. */
 static void
 fetch_free (HeadwayDBusFetch *self)
@@ -72,8 +64,8 @@ fetch_free (HeadwayDBusFetch *self)
   g_queue_unlink (self->pending, &self->link);
   if (self->observer != 0)
     headway_bus_remove_observer (self->bus, self->observer);
-  clear_source (&self->deadline);
-  clear_source (&self->turn);
+  headway_dbus_turn_clear (&self->deadline);
+  headway_dbus_turn_clear (&self->turn);
   headway_dbus_reply_clear (&self->reply);
   headway_filter_unref (self->filter);
   g_object_unref (self->bus);
@@ -202,7 +194,7 @@ on_deadline (gpointer user_data)
 {
   HeadwayDBusFetch *self = user_data;
 
-  clear_source (&self->deadline);
+  headway_dbus_turn_clear (&self->deadline);
   finish (self);
   return G_SOURCE_REMOVE;
 }
@@ -261,7 +253,7 @@ on_turn (gpointer user_data)
 {
   HeadwayDBusFetch *self = user_data;
 
-  clear_source (&self->turn);
+  headway_dbus_turn_clear (&self->turn);
   look (self);
   return G_SOURCE_REMOVE;
 }
@@ -271,11 +263,7 @@ look_in_next_turn (HeadwayDBusFetch *self)
 {
   if (self->turn != NULL)
     return;
-  self->turn = g_idle_source_new ();
-  g_source_set_priority (self->turn, G_PRIORITY_DEFAULT);
-  g_source_set_static_name (self->turn, "headway Fetch");
-  g_source_set_callback (self->turn, on_turn, self, NULL);
-  g_source_attach (self->turn, g_main_context_get_thread_default ());
+  self->turn = headway_dbus_turn_new ("headway Fetch", on_turn, self);
 }
 
 static gboolean

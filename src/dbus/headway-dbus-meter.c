@@ -4,6 +4,7 @@
 #include "dbus/headway-dbus-meter.h"
 
 #include "dbus/headway-dbus-names.h"
+#include "dbus/headway-dbus-turn.h"
 #include "engine/headway-error.h"
 
 #define STATS_INTERFACE "org.freedesktop.DBus.Debug.Stats"
@@ -141,11 +142,7 @@ run (HeadwayDBusMeter *self)
 {
   if (self->run != NULL || g_queue_is_empty (&self->turns))
     return;
-  self->run = g_idle_source_new ();
-  g_source_set_priority (self->run, G_PRIORITY_DEFAULT);
-  g_source_set_static_name (self->run, "headway waiting replies");
-  g_source_set_callback (self->run, on_run, self, NULL);
-  g_source_attach (self->run, g_main_context_get_thread_default ());
+  self->run = headway_dbus_turn_new ("headway waiting replies", on_run, self);
 }
 
 /* --- Evidence ------------------------------------------------------------------------------- */
@@ -461,9 +458,7 @@ headway_dbus_meter_stop (HeadwayDBusMeter *self)
 {
   g_cancellable_cancel (self->cancellable);
   g_source_set_ready_time (self->tick, -1);
-  if (self->run != NULL)
-    g_source_destroy (self->run);
-  g_clear_pointer (&self->run, g_source_unref);
+  headway_dbus_turn_clear (&self->run);
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-names.h"
+#include "dbus/headway-dbus-turn.h"
 
 /* A call that waits until its peer is known, or reads what it was sent. */
 typedef struct
@@ -75,9 +76,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Question, question_free)
 static void
 entry_free (Entry *entry)
 {
-  if (entry->release != NULL)
-    g_source_destroy (entry->release);
-  g_clear_pointer (&entry->release, g_source_unref);
+  headway_dbus_turn_clear (&entry->release);
   g_dbus_connection_signal_unsubscribe (entry->owner->connection, entry->watch);
   headway_dbus_waiter_cancel (&entry->waiter);
   headway_dbus_waiter_cancel (&entry->refusal);
@@ -195,11 +194,7 @@ on_uid (GObject *source, GAsyncResult *result, gpointer user_data)
   g_variant_get (reply, "(u)", &uid);
   headway_caller_init_user (&entry->peer->caller, uid, self->is_session, self->principals);
   entry->is_known = TRUE;
-  entry->release = g_idle_source_new ();
-  g_source_set_priority (entry->release, G_PRIORITY_DEFAULT);
-  g_source_set_static_name (entry->release, "headway held calls");
-  g_source_set_callback (entry->release, release_held, entry, NULL);
-  g_source_attach (entry->release, g_main_context_get_thread_default ());
+  entry->release = headway_dbus_turn_new ("headway held calls", release_held, entry);
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-reply.h"
+#include "dbus/headway-dbus-turn.h"
 #include "wire/headway-clock.h"
 
 struct _HeadwayDBusReceive
@@ -22,15 +23,6 @@ struct _HeadwayDBusReceive
   HeadwayDBusReceiveDone done;
   gpointer user_data;
 };
-
-static void
-clear_source (GSource **source)
-{
-  if (*source == NULL)
-    return;
-  g_source_destroy (*source);
-  g_clear_pointer (source, g_source_unref);
-}
 
 static void on_room (HeadwayDBusWaiter *waiter);
 static void on_late (HeadwayDBusWaiter *waiter);
@@ -65,8 +57,8 @@ finish (HeadwayDBusReceive *self, gboolean is_closed)
 {
   headway_dbus_charge_release (&self->charge);
   headway_dbus_waiter_cancel (&self->waiter);
-  clear_source (&self->deadline);
-  clear_source (&self->turn);
+  headway_dbus_turn_clear (&self->deadline);
+  headway_dbus_turn_clear (&self->turn);
   self->done (self, is_closed, self->user_data);
   headway_dbus_reply_clear (&self->reply);
   g_object_unref (self->subscription);
@@ -172,7 +164,7 @@ on_turn (gpointer user_data)
 {
   HeadwayDBusReceive *self = user_data;
 
-  clear_source (&self->turn);
+  headway_dbus_turn_clear (&self->turn);
   look (self);
   return G_SOURCE_REMOVE;
 }
@@ -183,11 +175,7 @@ look_in_next_turn (HeadwayDBusReceive *self)
 {
   if (self->turn != NULL)
     return;
-  self->turn = g_idle_source_new ();
-  g_source_set_priority (self->turn, G_PRIORITY_DEFAULT);
-  g_source_set_static_name (self->turn, "headway Receive");
-  g_source_set_callback (self->turn, on_turn, self, NULL);
-  g_source_attach (self->turn, g_main_context_get_thread_default ());
+  self->turn = headway_dbus_turn_new ("headway Receive", on_turn, self);
 }
 
 static gboolean
@@ -195,7 +183,7 @@ on_deadline (gpointer user_data)
 {
   HeadwayDBusReceive *self = user_data;
 
-  clear_source (&self->deadline);
+  headway_dbus_turn_clear (&self->deadline);
   self->is_expired = TRUE;
   if (self->turn == NULL)
     finish_with_events (self);

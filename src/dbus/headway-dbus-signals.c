@@ -5,6 +5,7 @@
 
 #include "dbus/headway-dbus-error.h"
 #include "dbus/headway-dbus-names.h"
+#include "dbus/headway-dbus-turn.h"
 #include "wire/headway-clock.h"
 #include "wire/headway-variant.h"
 
@@ -54,14 +55,6 @@ headway_dbus_signals_new (GDBusConnection *connection,
   self->done = done;
   self->user_data = user_data;
   return self;
-}
-
-static void
-clear_turn (HeadwayDBusSignals *self)
-{
-  if (self->turn != NULL)
-    g_source_destroy (self->turn);
-  g_clear_pointer (&self->turn, g_source_unref);
 }
 
 void
@@ -153,7 +146,7 @@ on_turn (gpointer user_data)
 {
   HeadwayDBusSignals *self = user_data;
 
-  clear_turn (self);
+  headway_dbus_turn_clear (&self->turn);
   if (self->waiter.account == NULL)
     look (self);
   return G_SOURCE_REMOVE;
@@ -189,11 +182,7 @@ headway_dbus_signals_wake (HeadwayDBusSignals *self)
 {
   if (self->turn != NULL || self->window == 0)
     return;
-  self->turn = g_idle_source_new ();
-  g_source_set_priority (self->turn, G_PRIORITY_DEFAULT);
-  g_source_set_static_name (self->turn, "headway signals");
-  g_source_set_callback (self->turn, on_turn, self, NULL);
-  g_source_attach (self->turn, g_main_context_get_thread_default ());
+  self->turn = headway_dbus_turn_new ("headway signals", on_turn, self);
 }
 
 /* --- What its reader does ------------------------------------------------------------------- */
@@ -225,7 +214,7 @@ void
 headway_dbus_signals_stop (HeadwayDBusSignals *self)
 {
   headway_dbus_waiter_cancel (&self->waiter);
-  clear_turn (self);
+  headway_dbus_turn_clear (&self->turn);
   self->window = 0;
   g_clear_pointer (&self->sent, g_free);
   self->acknowledged = self->sequence;
