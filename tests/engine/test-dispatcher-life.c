@@ -39,6 +39,32 @@ test_case_129_a_new_generation_gets_no_old_work (void)
 }
 
 static void
+on_security_report (HeadwayBusTable *table, const HeadwaySecurityReport *report, guint *n_lost)
+{
+  if (report->kind == HEADWAY_SECURITY_EVENTS_LOST)
+    *n_lost += report->count;
+}
+
+static void
+test_what_waits_for_who_leaves_is_logged_as_lost (void)
+{
+  g_auto (TestDispatch) f;
+  guint n_lost = 0;
+  TestHandler *a;
+
+  test_dispatch_set_up (&f);
+  g_signal_connect (f.table, "security-report", G_CALLBACK (on_security_report), &n_lost);
+  a = test_handler (&f, "a", AT (0));
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  g_assert_cmpuint (n_lost, ==, 0);
+  test_dispatch_pub (&f, "alice", "foo.a", "2");
+  headway_handler_drop (a->handler, f.now);
+  assert_dispatch (&f, "a.alice.1 ~a.alice.1 /a");
+  g_assert_cmpuint (n_lost, ==, 1);
+  g_signal_handlers_disconnect_by_data (f.table, &n_lost);
+}
+
+static void
 test_unregister_drains_first (void)
 {
   g_auto (TestDispatch) f;
@@ -329,6 +355,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   g_test_add_func ("/dispatcher/life/case-129-a-new-generation-gets-no-old-work", test_case_129_a_new_generation_gets_no_old_work);
+  g_test_add_func ("/dispatcher/life/what-waits-for-who-leaves-is-logged-as-lost", test_what_waits_for_who_leaves_is_logged_as_lost);
   g_test_add_func ("/dispatcher/life/unregister-drains-first", test_unregister_drains_first);
   g_test_add_func ("/dispatcher/life/unregister-with-nothing-left-ends-at-once", test_unregister_with_nothing_left_ends_at_once);
   g_test_add_func ("/dispatcher/life/drop-while-it-drains", test_drop_while_it_drains);
