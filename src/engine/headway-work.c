@@ -492,11 +492,11 @@ count_verdict (HeadwayStep *self, HeadwayVerdict verdict, const char *reason, He
   if (!g_log_writer_default_would_drop (G_LOG_LEVEL_DEBUG, G_LOG_DOMAIN))
     g_debug ("handler %u of bus \"%s\", phase %s: %s", handler->number, headway_bus_get_name (handler->bus),
              headway_phase_get_name (handler->phase), verdicts[verdict].name);
-  if (verdict == HEADWAY_VERDICT_ERROR || verdict == HEADWAY_VERDICT_TIMEOUT)
-    tell_failure (self, verdict, reason, now);
-  if (verdict == HEADWAY_VERDICT_ERROR || verdict == HEADWAY_VERDICT_TIMEOUT)
-    headway_dispatcher_add_security (self->work->dispatcher, HEADWAY_SECURITY_HANDLER_FAILED, handler,
-                                     headway_event_get_principal (self->work->event), now);
+  if (verdict != HEADWAY_VERDICT_ERROR && verdict != HEADWAY_VERDICT_TIMEOUT)
+    return;
+  tell_failure (self, verdict, reason, now);
+  headway_dispatcher_add_security (self->work->dispatcher, HEADWAY_SECURITY_HANDLER_FAILED, handler,
+                                   headway_event_get_principal (self->work->event), now);
 }
 
 /* What a failure means at this handler. */

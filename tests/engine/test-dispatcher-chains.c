@@ -91,6 +91,23 @@ test_case_136_equal_priorities_all_run (void)
 }
 
 static void
+test_a_verdict_is_a_debug_line (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *a;
+
+  test_dispatch_set_up (&f);
+  a = test_handler (&f, "a", AT (0));
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  assert_dispatch (&f, "a.alice.1");
+  g_log_set_debug_enabled (TRUE);
+  g_test_expect_message (G_LOG_DOMAIN, G_LOG_LEVEL_DEBUG, "handler 1 of bus \"test\", phase post: deny");
+  test_answer_call (a, "deny", "no");
+  g_test_assert_expected_messages ();
+  g_log_set_debug_enabled (FALSE);
+}
+
+static void
 test_case_137_a_mixed_set_is_a_chain (void)
 {
   g_auto (TestDispatch) f;
@@ -441,6 +458,7 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/chains/case-134-ties-by-name-then-registration", test_case_134_ties_by_name_then_registration);
   g_test_add_func ("/dispatcher/chains/case-135-deny-and-final-stop", test_case_135_deny_and_final_stop);
   g_test_add_func ("/dispatcher/chains/case-136-equal-priorities-all-run", test_case_136_equal_priorities_all_run);
+  g_test_add_func ("/dispatcher/chains/a-verdict-is-a-debug-line", test_a_verdict_is_a_debug_line);
   g_test_add_func ("/dispatcher/chains/case-137-a-mixed-set-is-a-chain", test_case_137_a_mixed_set_is_a_chain);
   g_test_add_func ("/dispatcher/chains/case-138-new-data-for-later-steps", test_case_138_new_data_for_later_steps);
   g_test_add_func ("/dispatcher/chains/data-that-is-none-is-an-error", test_data_that_is_none_is_an_error);
