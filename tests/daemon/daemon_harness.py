@@ -29,6 +29,11 @@ import gi
 gi.require_version("Gio", "2.0")
 from gi.repository import Gio, GLib  # noqa: E402
 
+# PyGObject fills an enumeration in when it is first asked for, and a second thread sees it half filled: so ask here.
+NO_AUTO_START = Gio.DBusCallFlags.NO_AUTO_START
+remote_error_of = Gio.DBusError.get_remote_error
+strip_remote_error = Gio.DBusError.strip_remote_error
+
 HEADWAYD = os.environ["HEADWAYD"]
 NAME = "org.headway.Headway1"
 ROOT = "/org/headway/Headway1"
@@ -122,12 +127,12 @@ class Client:
     def call(self, path: str, interface: str, method: str, signature: str = "()", *values: Any, destination: str = NAME) -> Any:
         try:
             reply = self.connection.call_sync(
-                destination, path, interface, method, GLib.Variant(signature, values), None, Gio.DBusCallFlags.NO_AUTO_START, int(PATIENCE * 1000), None)
+                destination, path, interface, method, GLib.Variant(signature, values), None, NO_AUTO_START, int(PATIENCE * 1000), None)
         except GLib.Error as error:
-            name = Gio.DBusError.get_remote_error(error)
+            name = remote_error_of(error)
             if name is None:
                 raise
-            Gio.DBusError.strip_remote_error(error)
+            strip_remote_error(error)
             raise Refused(name, error.message) from None
         return reply.unpack()
 
