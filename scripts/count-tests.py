@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """count-tests.py BUILD-FOLDER...
 
-Counts the test cases of the last `meson test` in each folder, prints those that did not pass, and as its last line
+Counts the test cases of the last `meson test` in each folder, prints those that did not pass and what they said, and as its last line
 "N passed, N failed", with ", N skipped" if there are any. A program that fails although all of its cases passed (it
 crashed at its end, leaked, or timed out) counts as one failed case. With CI=true a skipped case is a failed one.
 Exits with 1 if any failed, or if a folder has no results at all.
@@ -14,6 +14,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 GOOD = {'OK', 'EXPECTEDFAIL'}
+LINES_MAX = 40  # of what one failed program said
 
 
 def short(name):
@@ -38,11 +39,16 @@ def cases_of(folder):
 
 
 def programs_of(folder):
-    """Yields (program, result) for each test program, result in Meson's words."""
+    """Yields (program, result, output) for each test program, result in Meson's words."""
     with open(os.path.join(folder, 'meson-logs', 'testlog.json'), encoding='utf-8') as log:
         for line in log:
             entry = json.loads(line)
-            yield short(entry['name']), entry['result']
+            yield short(entry['name']), entry['result'], entry.get('stdout', '') + entry.get('stderr', '')
+
+
+def complaints(output):
+    """The last lines of @output that do not tell of something that passed."""
+    return [line for line in output.splitlines() if not line.startswith('ok ')][-LINES_MAX:]
 
 
 def count(folder, totals):
@@ -56,10 +62,15 @@ def count(folder, totals):
         if outcome == 'failed':
             failed_programs.add(program)
         totals[outcome] += 1
-    for program, result in programs_of(folder):
+    for program, result, output in programs_of(folder):
         if result not in GOOD and result != 'SKIP' and program not in failed_programs:
             print(f'{folder}: {program}: the program as a whole: {result}')
             totals['failed'] += 1
+            failed_programs.add(program)
+        if program in failed_programs:
+            # A log of CI may be kept from its end only, and this is what one reads it for.
+            for line in complaints(output):
+                print(f'    {line}')
 
 
 def main(folders):
