@@ -155,6 +155,17 @@ headway_envelope_write (char *to,
 }
 
 gsize
+headway_envelope_head_length (guint64 id)
+{
+  gsize length = strlen ("{\"id\":") + 1;
+
+  /* Two digits a step, as they are written. */
+  for (; id >= 100; id /= 100)
+    length += 2;
+  return id >= 10 ? length + 1 : length;
+}
+
+gsize
 headway_envelope_write_head (char *end, guint64 id)
 {
   char *at = headway_digits_write_before (end, id);

@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* Room for `{"id":` and the largest id: the head is written right-aligned before the rest. */
+/* Bytes of `{"id":` and the largest id. */
 #define HEADWAY_ENVELOPE_HEAD_MAX 22
 
 /* Where the parts of an envelope stand, as offsets from the comma behind the id. */
@@ -36,6 +36,8 @@ void headway_envelope_write (char *to,
                              gint64 timestamp_us,
                              HeadwayEnvelopeLayout *layout);
 
+/* Bytes of `{"id":<id>`. */
+gsize headway_envelope_head_length (guint64 id);
 /* Writes `{"id":<id>` so that it ends just before @end; returns its length. */
 gsize headway_envelope_write_head (char *end, guint64 id);
 

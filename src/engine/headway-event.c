@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define TYPE_DEFAULT "message"
+
 enum
 {
   FLAG_FINAL = 1 << 0,
@@ -16,46 +18,67 @@ enum
   FLAG_PASSES_FILTERS = 1 << 2,
   FLAG_HAS_META = 1 << 3,
   FLAG_NO_TOPIC = 1 << 4,
+  FLAG_TYPE_DEFAULT = 1 << 5, /* TYPE_DEFAULT, which is not kept */
+  FLAG_OWN_TOPIC = 1 << 6,    /* the topic is not the type, and kept */
+  FLAG_HAS_CLIENT = 1 << 7,
 };
 
-/* An envelope up to this size is written on the stack first, so that its event takes exactly what it needs:
+/* A body up to this size is written on the stack first, so that its event takes exactly what it needs:
  * a block that is cut afterwards leaves a hole behind every event of the ring. */
-#define ENVELOPE_ON_STACK 2048
+#define BODY_ON_STACK 2048
 
-/* One allocation: the struct, then the envelope behind room for its head, then type, topic (unless it is
- * the type) and client as strings. The ring holds very many, so every byte counts. Only the engine's thread
- * counts references, so they need not be atomic. */
+/* Bits that hold any size or cost: HEADWAY_EVENT_CEILING bounds data, and the snapshot of a bus. */
+#define SIZE_BITS 24
+
+/* The ring holds very many, so every byte counts, and `/event/memory-beside-envelope` holds them to their
+ * number. One allocation: the struct, then the body, which is the envelope without its head `{"id":…`, then
+ * type, topic and client as strings, as far as the flags do not tell them. The head is written when the
+ * envelope leaves: room for it would be taken before its length is known, for the longest id. What follows from
+ * the rest is not kept, and bit fields are as wide as the limits ask; those that the hot paths read most (id,
+ * size, cost) are at the edge of a word, where they take no shift or one. Only the engine's thread counts
+ * references, so they need not be atomic. */
 struct _HeadwayEvent
 {
   guint ref_count;
   guint8 flags;
-  guint8 head_length;  /* of `{"id":…`, right-aligned before `body` */
+  guint8 data_offset;  /* in the body, behind the type */
   guint16 meta_length; /* of `_meta`, the last member of the body */
   guint64 id;
-  gint64 timestamp_us;
+  gint64 timestamp_us : 56;    /* enough for a thousand years, and read the least */
+  guint64 head_length : 8;     /* of `{"id":…`; 0: no id yet, or none at all */
   HeadwayPrincipal *principal; /* owned */
-  guint32 body_length;
-  guint32 data_length;
-  guint32 cost;
-  guint8 data_offset;
-  guint8 topic_offset;   /* from the end of the body, like the next; 0: the type */
-  guint16 client_offset; /* 0: no client */
+  guint64 size : SIZE_BITS;    /* of the envelope; the head counts once there is an id */
+  guint64 cost : SIZE_BITS;
+  guint64 tail_length : 16; /* of the body behind the data */
   char bytes[];
 };
 
+#if GLIB_SIZEOF_VOID_P == 8
+G_STATIC_ASSERT (sizeof (HeadwayEvent) == 40);
+#endif
 /* `,"v":1,"type":"` and `","data":` stand before the data. */
 G_STATIC_ASSERT (HEADWAY_TYPE_MAX + 24 <= G_MAXUINT8);
+/* Topic (twice as long where all of it is escaped), principal, client and meta, their names and a timestamp. */
+#define TAIL_MAX (2 * HEADWAY_TOPIC_MAX + HEADWAY_PRINCIPAL_MAX + HEADWAY_CLIENT_MAX + HEADWAY_META_MAX + 192)
+G_STATIC_ASSERT (TAIL_MAX <= G_MAXUINT16);
+G_STATIC_ASSERT (HEADWAY_ENVELOPE_HEAD_MAX + G_MAXUINT8 + HEADWAY_EVENT_CEILING + TAIL_MAX < 1 << SIZE_BITS);
 
-static const char *
-event_body (const HeadwayEvent *self)
+static gsize
+event_body_length (const HeadwayEvent *self)
 {
-  return self->bytes + HEADWAY_ENVELOPE_HEAD_MAX;
+  return (gsize) self->size - self->head_length;
+}
+
+static gsize
+event_data_length (const HeadwayEvent *self)
+{
+  return event_body_length (self) - self->data_offset - self->tail_length;
 }
 
 static const char *
 event_strings (const HeadwayEvent *self)
 {
-  return event_body (self) + self->body_length;
+  return self->bytes + event_body_length (self);
 }
 
 /* The names of an event, as they are kept. */
@@ -63,72 +86,78 @@ typedef struct
 {
   const char *texts[3]; /* type, topic, client */
   gsize sizes[3];       /* with NUL; 0: not kept */
+  guint8 flags;
 } Names;
 
 static void
 names_init (Names *self, const HeadwayPublication *publication)
 {
-  gboolean has_topic = publication->topic != NULL && strcmp (publication->topic, publication->type) != 0;
-
-  *self = (Names){ { publication->type, publication->topic, publication->client }, { 0 } };
+  *self = (Names){ { publication->type, publication->topic, publication->client }, { 0 }, 0 };
   self->sizes[0] = strlen (publication->type) + 1;
-  if (has_topic)
-    self->sizes[1] = strlen (publication->topic) + 1;
+  if (self->sizes[0] == sizeof TYPE_DEFAULT && memcmp (publication->type, TYPE_DEFAULT, sizeof TYPE_DEFAULT) == 0)
+    {
+      self->flags |= FLAG_TYPE_DEFAULT;
+      self->sizes[0] = 0;
+    }
+  if (publication->topic != NULL && strcmp (publication->topic, publication->type) != 0)
+    {
+      self->flags |= FLAG_OWN_TOPIC;
+      self->sizes[1] = strlen (publication->topic) + 1;
+    }
   if (publication->client != NULL)
-    self->sizes[2] = strlen (publication->client) + 1;
+    {
+      self->flags |= FLAG_HAS_CLIENT;
+      self->sizes[2] = strlen (publication->client) + 1;
+    }
 }
 
 static void
-put_names (HeadwayEvent *self, const Names *names)
+put_names (char *to, const Names *names)
 {
-  char *to = self->bytes + HEADWAY_ENVELOPE_HEAD_MAX + self->body_length;
-
   for (guint i = 0; i < G_N_ELEMENTS (names->texts); i++)
     if (names->sizes[i] > 0)
       to = (char *) memcpy (to, names->texts[i], names->sizes[i]) + names->sizes[i];
-  self->topic_offset = names->sizes[1] > 0 ? names->sizes[0] : 0;
-  self->client_offset = names->sizes[2] > 0 ? names->sizes[0] + names->sizes[1] : 0;
 }
 
 static HeadwayEvent *
 event_build (const HeadwayPublication *publication, guint8 flags, HeadwayInstant now)
 {
   gboolean is_synthetic = (flags & FLAG_SYNTHETIC) != 0;
-  gsize envelope_max = headway_envelope_size_max (publication);
-  gsize fixed_size = sizeof (HeadwayEvent) + HEADWAY_ENVELOPE_HEAD_MAX;
-  char on_stack[ENVELOPE_ON_STACK];
+  gsize body_max = headway_envelope_size_max (publication);
+  gsize fixed_size = sizeof (HeadwayEvent);
+  char on_stack[BODY_ON_STACK];
   HeadwayEnvelopeLayout layout;
   HeadwayEvent *self;
   Names names;
 
   names_init (&names, publication);
   fixed_size += names.sizes[0] + names.sizes[1] + names.sizes[2];
-  if (envelope_max <= sizeof on_stack)
+  if (body_max <= sizeof on_stack)
     {
       headway_envelope_write (on_stack, publication, is_synthetic, now.real_us, &layout);
       self = g_malloc (fixed_size + layout.length);
-      memcpy (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, on_stack, layout.length);
+      memcpy (self->bytes, on_stack, layout.length);
     }
   else
     {
-      self = g_malloc (fixed_size + envelope_max);
-      headway_envelope_write (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, publication, is_synthetic, now.real_us, &layout);
+      self = g_malloc (fixed_size + body_max);
+      headway_envelope_write (self->bytes, publication, is_synthetic, now.real_us, &layout);
       self = g_realloc (self, fixed_size + layout.length);
     }
+  g_assert (layout.length < 1 << SIZE_BITS);
   self->ref_count = 1;
-  self->flags = flags;
+  self->flags = flags | names.flags;
   self->head_length = 0;
   self->id = 0;
   self->timestamp_us = now.real_us;
   self->principal = headway_principal_ref (publication->principal);
-  self->body_length = layout.length;
   self->data_offset = layout.data_offset;
-  self->data_length = layout.data_length;
+  self->tail_length = layout.length - layout.data_offset - layout.data_length;
   self->meta_length = layout.meta_length;
-  self->cost = publication->data_length + publication->meta_length;
-  if (publication->topic != NULL)
-    self->cost += strlen (publication->topic);
-  put_names (self, &names);
+  self->size = layout.length;
+  self->cost = publication->data_length + publication->meta_length +
+               (publication->topic != NULL ? strlen (publication->topic) : 0);
+  put_names (self->bytes + layout.length, &names);
   return self;
 }
 
@@ -143,7 +172,7 @@ check_names (HeadwayPublication *publication, GError **error)
       return FALSE;
     }
   if (publication->type == NULL)
-    publication->type = "message";
+    publication->type = TYPE_DEFAULT;
   if (!headway_type_check (publication->type, strlen (publication->type), error))
     return FALSE;
   if (headway_type_is_reserved (publication->type, strlen (publication->type)))
@@ -247,7 +276,7 @@ HeadwayEvent *
 headway_event_new_with_data (const HeadwayEvent *self, const char *data, gsize length, guint64 cost_max, GError **error)
 {
   HeadwayInstant stamped = { .real_us = self->timestamp_us };
-  guint64 rest = self->cost - self->data_length;
+  guint64 rest = self->cost - event_data_length (self);
   HeadwayPublication publication;
   HeadwayEvent *event;
   HeadwayJson json;
@@ -275,7 +304,7 @@ headway_event_new_with_data (const HeadwayEvent *self, const char *data, gsize l
   /* As it stands in the envelope: with a serverTimestamp, which stays what it is. */
   publication.meta = headway_event_get_meta (self, &publication.meta_length);
   event = event_build (&publication, self->flags, stamped);
-  event->cost = (guint32) (rest + json.length);
+  event->cost = rest + json.length;
   if (self->id > 0)
     headway_event_set_id (event, self->id);
   return event;
@@ -321,7 +350,8 @@ headway_event_set_id (HeadwayEvent *self, guint64 id)
   g_return_if_fail (id > 0 && id <= HEADWAY_ID_MAX);
 
   self->id = id;
-  self->head_length = headway_envelope_write_head (self->bytes + HEADWAY_ENVELOPE_HEAD_MAX, id);
+  self->head_length = headway_envelope_head_length (id);
+  self->size += self->head_length;
 }
 
 HeadwayEvent *
@@ -352,22 +382,38 @@ headway_event_get_timestamp (const HeadwayEvent *self)
   return self->timestamp_us;
 }
 
+/* The string behind the type, or the first one if the type is not kept. */
+static const char *
+event_behind_type (const HeadwayEvent *self)
+{
+  const char *strings = event_strings (self);
+
+  return (self->flags & FLAG_TYPE_DEFAULT) != 0 ? strings : strings + strlen (strings) + 1;
+}
+
 const char *
 headway_event_get_topic (const HeadwayEvent *self)
 {
-  return (self->flags & FLAG_NO_TOPIC) != 0 ? "" : event_strings (self) + self->topic_offset;
+  if ((self->flags & FLAG_NO_TOPIC) != 0)
+    return "";
+  return (self->flags & FLAG_OWN_TOPIC) != 0 ? event_behind_type (self) : headway_event_get_type (self);
 }
 
 const char *
 headway_event_get_type (const HeadwayEvent *self)
 {
-  return event_strings (self);
+  return (self->flags & FLAG_TYPE_DEFAULT) != 0 ? TYPE_DEFAULT : event_strings (self);
 }
 
 const char *
 headway_event_get_client (const HeadwayEvent *self)
 {
-  return self->client_offset == 0 ? NULL : event_strings (self) + self->client_offset;
+  const char *behind_type;
+
+  if ((self->flags & FLAG_HAS_CLIENT) == 0)
+    return NULL;
+  behind_type = event_behind_type (self);
+  return (self->flags & FLAG_OWN_TOPIC) != 0 ? behind_type + strlen (behind_type) + 1 : behind_type;
 }
 
 HeadwayPrincipal *
@@ -376,18 +422,23 @@ headway_event_get_principal (const HeadwayEvent *self)
   return self->principal;
 }
 
-const char *
-headway_event_get_envelope (const HeadwayEvent *self, gsize *length)
+char *
+headway_event_write_envelope (const HeadwayEvent *self, char *to)
 {
-  *length = self->head_length + self->body_length;
-  return event_body (self) - self->head_length;
+  gsize body_length = event_body_length (self);
+
+  to += self->head_length;
+  if (self->head_length > 0)
+    headway_envelope_write_head (to, self->id);
+  memcpy (to, self->bytes, body_length);
+  return to + body_length;
 }
 
 const char *
 headway_event_get_data (const HeadwayEvent *self, gsize *length)
 {
-  *length = self->data_length;
-  return event_body (self) + self->data_offset;
+  *length = event_data_length (self);
+  return self->bytes + self->data_offset;
 }
 
 const char *
@@ -405,7 +456,7 @@ headway_event_get_meta (const HeadwayEvent *self, gsize *length)
 gsize
 headway_event_get_size (const HeadwayEvent *self)
 {
-  return self->head_length + self->body_length;
+  return self->size;
 }
 
 gsize

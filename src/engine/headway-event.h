@@ -41,8 +41,7 @@ typedef struct
  * @now: stamps the event
  *
  * Checks everything about one event and builds its envelope (sse-contract.md 1.4), but for the id,
- * which headway_event_set_id() fills in when the bus takes one: so nothing is copied twice, and a
- * refused event has used no id.
+ * which headway_event_set_id() gives it when the bus takes one: so a refused event has used no id.
  *
  * Returns: (transfer full) (nullable): NULL with INVALID_TOPIC, INVALID_TYPE, INVALID_OPTION,
  *   INVALID_DATA or TOO_LARGE.
@@ -100,11 +99,20 @@ const char *headway_event_get_type (const HeadwayEvent *self);
 const char *headway_event_get_client (const HeadwayEvent *self); /* (nullable) */
 HeadwayPrincipal *headway_event_get_principal (const HeadwayEvent *self);
 /* Slices of the envelope, not ended by NUL. @length: (out). */
-const char *headway_event_get_envelope (const HeadwayEvent *self, gsize *length);
 const char *headway_event_get_data (const HeadwayEvent *self, gsize *length);
 /* The object `_meta` as it stands in the envelope; (nullable): NULL if the publisher gave none. */
 const char *headway_event_get_meta (const HeadwayEvent *self, gsize *length);
 
+/**
+ * headway_event_write_envelope:
+ * @to: headway_event_get_size() bytes
+ *
+ * Writes the envelope (sse-contract.md 1.4): `{"id":…` unless it has no id, then the rest, which was built
+ * with the event.
+ *
+ * Returns: behind the last byte; nothing ends it
+ */
+char *headway_event_write_envelope (const HeadwayEvent *self, char *to);
 /* Event size: bytes of the envelope (decisions.md 9). */
 gsize headway_event_get_size (const HeadwayEvent *self);
 /* Routing cost: bytes of data, topic and meta as published (decisions.md 9). */

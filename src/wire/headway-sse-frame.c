@@ -53,8 +53,7 @@ headway_sse_frame_new (const HeadwayEvent *event, guint64 resume_id)
   gsize id_length = 0;
   const char *type = headway_event_get_type (event);
   gsize type_length = strlen (type);
-  gsize envelope_length;
-  const char *envelope = headway_event_get_envelope (event, &envelope_length);
+  gsize envelope_length = headway_event_get_size (event);
   HeadwaySseFrame *self;
   char *to;
 
@@ -68,10 +67,11 @@ headway_sse_frame_new (const HeadwayEvent *event, guint64 resume_id)
   to = write_bytes (to, type, type_length);
   to = write_bytes (to, "\ndata: ", 7);
   self->line_offset = (gsize) (to - self->bytes);
+  headway_event_write_envelope (event, to);
   /* An id is the first member, and its comma the first one. */
   if (headway_event_get_id (event) > 0)
-    self->rest_offset = self->line_offset + (gsize) ((const char *) memchr (envelope, ',', envelope_length) - envelope);
-  to = write_bytes (to, envelope, envelope_length);
+    self->rest_offset = self->line_offset + (gsize) ((const char *) memchr (to, ',', envelope_length) - to);
+  to += envelope_length;
   write_bytes (to, "\n\n", 2);
   return self;
 }

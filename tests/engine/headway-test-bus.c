@@ -226,15 +226,6 @@ test_filtered (TestBus *self, const char *patterns, const char *types)
   return test_subscribe (self, &options);
 }
 
-char *
-test_dup_envelope (HeadwayEvent *event)
-{
-  gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
-
-  return g_strndup (envelope, length);
-}
-
 HeadwayEvent *
 test_take_event (TestBus *t, HeadwaySubscription *subscription)
 {

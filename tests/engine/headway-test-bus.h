@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "headway-test-envelope.h"
+
 #include "engine/headway-bus.h"
 
 /* A bus to test with, ways to publish and subscribe in the words of sse-contract.md 6, and a
@@ -158,7 +160,5 @@ void test_sink_clear (TestSink *self);
 /* What it got so far. */
 char *test_sink_end (TestSink *self);
 
-/* (transfer full) */
-char *test_dup_envelope (HeadwayEvent *event);
 /* The one event that waits next; there is one. (transfer full) */
 HeadwayEvent *test_take_event (TestBus *t, HeadwaySubscription *subscription);

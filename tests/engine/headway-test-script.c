@@ -197,7 +197,7 @@ check_envelope (HeadwayEvent *event)
 {
   g_autofree char *head = NULL;
   gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
+  g_autofree char *envelope = test_dup_envelope (event, &length);
 
   if (headway_event_is_synthetic (event))
     head = g_strdup_printf ("{\"v\":1,\"type\":\"%s\",\"data\":{", headway_event_get_type (event));

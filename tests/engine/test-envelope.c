@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "headway-test-envelope.h"
+
 #include "engine/headway-envelope.h"
 
 #include <string.h>
@@ -79,13 +81,11 @@ test_golden (gconstpointer data)
   g_autoptr (HeadwayPrincipalTable) table = headway_principal_table_new ();
   g_autoptr (HeadwayEvent) event = build (table, golden);
   g_autoptr (GError) error = NULL;
-  g_autofree char *text = NULL;
   HeadwayJson json;
   gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
+  g_autofree char *envelope = test_dup_envelope (event, &length);
 
-  text = g_strndup (envelope, length);
-  g_assert_cmpstr (text, ==, golden->expected);
+  g_assert_cmpstr (envelope, ==, golden->expected);
   g_assert_true (headway_json_validate (envelope, length, HEADWAY_JSON_DEPTH_MAX + 1, &json, &error));
   g_assert_no_error (error);
   g_assert_cmpuint (json.length, ==, length);
@@ -105,9 +105,10 @@ test_slices (void)
       HeadwayJson json, name, value;
       HeadwayJsonIter iter;
       gsize length;
-      const char *text = headway_event_get_envelope (event, &length);
+      g_autofree char *envelope = test_dup_envelope (event, &length);
+      const char *text;
 
-      g_assert_true (headway_json_validate (text, length, HEADWAY_JSON_DEPTH_MAX + 1, &json, NULL));
+      g_assert_true (headway_json_validate (envelope, length, HEADWAY_JSON_DEPTH_MAX + 1, &json, NULL));
       headway_json_iter_init (&iter, &json);
       while (headway_json_iter_next (&iter, &name, &value))
         {
@@ -138,6 +139,7 @@ test_id_widths (void)
       gsize length = headway_envelope_write_head (end, ids[i]);
 
       g_assert_cmpmem (end - length, length, expected, strlen (expected));
+      g_assert_cmpuint (headway_envelope_head_length (ids[i]), ==, length);
     }
 }
 
@@ -146,16 +148,13 @@ test_synthetic (void)
 {
   g_autoptr (HeadwayPrincipalTable) table = headway_principal_table_new ();
   g_autoptr (HeadwayEvent) event = NULL;
-  g_autofree char *text = NULL;
-  gsize length;
-  const char *envelope;
+  g_autofree char *envelope = NULL;
 
   event = headway_event_new_synthetic ("gap", "{\"a\":1}", 7, headway_principal_table_get_system (table),
                                        (HeadwayInstant){ 1, 1700000000000999 });
-  envelope = headway_event_get_envelope (event, &length);
-  text = g_strndup (envelope, length);
-  g_assert_cmpstr (text, ==, "{\"v\":1,\"type\":\"gap\",\"data\":{\"a\":1},\"_meta\":{" STAMP "}}");
-  g_assert_cmpuint (headway_event_get_size (event), ==, length);
+  envelope = test_dup_envelope (event, NULL);
+  g_assert_cmpstr (envelope, ==, "{\"v\":1,\"type\":\"gap\",\"data\":{\"a\":1},\"_meta\":{" STAMP "}}");
+  g_assert_cmpuint (headway_event_get_size (event), ==, strlen (envelope));
   g_assert_cmpuint (headway_event_get_id (event), ==, 0);
   g_assert_cmpstr (headway_event_get_topic (event), ==, "");
   g_assert_true (headway_event_is_synthetic (event));

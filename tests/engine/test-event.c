@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "headway-test-envelope.h"
+
 #include "engine/headway-event.h"
 
 #include "engine/headway-error.h"
 
+#include <malloc.h>
 #include <string.h>
 
 typedef struct
@@ -68,6 +71,7 @@ test_accessors (Fixture *f, gconstpointer data)
 {
   g_autoptr (HeadwayPrincipal) principal = headway_principal_table_intern (f->table, "uid:7", NULL);
   g_autoptr (HeadwayEvent) event = NULL;
+  g_autofree char *envelope = NULL;
   const char *text;
   gsize length;
 
@@ -94,9 +98,8 @@ test_accessors (Fixture *f, gconstpointer data)
   g_assert_cmpmem (text, length, "[1, 2]", 6);
   text = headway_event_get_meta (event, &length);
   g_assert_cmpmem (text, length, "{\"k\":2,\"serverTimestamp\":1700000000123}", 39);
-  text = headway_event_get_envelope (event, &length);
-  g_assert_cmpuint (length, ==, headway_event_get_size (event));
-  g_assert_true (g_str_has_prefix (text, "{\"id\":9007199254740991,\"v\":1,"));
+  envelope = test_dup_envelope (event, NULL);
+  g_assert_true (g_str_has_prefix (envelope, "{\"id\":9007199254740991,\"v\":1,"));
 }
 
 static void
@@ -106,12 +109,143 @@ test_plain (Fixture *f, gconstpointer data)
   gsize length = 99;
 
   f->publication.type = "foo";
+  f->now.real_us = -5; /* a clock that was never set */
   event = build (f);
+  g_assert_cmpint (headway_event_get_timestamp (event), ==, -5);
   g_assert_null (headway_event_get_client (event));
   g_assert_null (headway_event_get_meta (event, &length));
   g_assert_cmpuint (length, ==, 0);
   g_assert_false (headway_event_is_final (event));
   g_assert_cmpstr (headway_event_get_topic (event), ==, "foo");
+}
+
+/* Only what cannot be told otherwise is kept: each combination finds its strings. */
+static void
+test_kept_names (Fixture *f, gconstpointer data)
+{
+  static const char *const types[] = { NULL, "message", "m", "messages" };
+  static const char *const topics[] = { "message", "m", "a.b" };
+  static const char *const clients[] = { NULL, "me" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (types) * G_N_ELEMENTS (topics) * G_N_ELEMENTS (clients); i++)
+    {
+      g_autoptr (HeadwayEvent) event = NULL;
+      g_autoptr (HeadwayEvent) changed = NULL;
+      const HeadwayEvent *both[2];
+
+      f->publication.type = types[i % 4];
+      f->publication.topic = topics[i / 4 % 3];
+      f->publication.client = clients[i / 12];
+      event = build (f);
+      changed = headway_event_new_with_data (event, "[2]", 3, G_MAXUINT64, NULL);
+      both[0] = event;
+      both[1] = changed;
+      for (guint k = 0; k < 2; k++)
+        {
+          g_assert_cmpstr (headway_event_get_type (both[k]), ==, types[i % 4] != NULL ? types[i % 4] : "message");
+          g_assert_cmpstr (headway_event_get_topic (both[k]), ==, topics[i / 4 % 3]);
+          g_assert_cmpstr (headway_event_get_client (both[k]), ==, clients[i / 12]);
+          g_assert_cmpuint (headway_event_get_cost (both[k]), ==, 1 + 2 * k + strlen (topics[i / 4 % 3]));
+        }
+    }
+}
+
+/* The largest of all that is kept in a few bits, and an id that comes with other data. */
+static void
+test_largest (Fixture *f, gconstpointer data)
+{
+  g_autofree char *topic = g_strnfill (256, '\\');
+  g_autofree char *name = g_strnfill (128, 'p');
+  g_autofree char *type = g_strnfill (128, 't');
+  g_autofree char *filler = g_strnfill (4096 - 8, 'x');
+  g_autofree char *meta = g_strdup_printf ("{\"a\":\"%s\"}", filler);
+  g_autofree char *kept = g_strdup_printf ("{\"a\":\"%s\",\"serverTimestamp\":1700000000123}", filler);
+  g_autoptr (HeadwayPrincipal) principal = headway_principal_table_intern (f->table, name, NULL);
+  g_autoptr (HeadwayEvent) event = NULL;
+  g_autoptr (HeadwayEvent) changed = NULL;
+  g_autofree char *envelope = NULL;
+  const char *text;
+  gsize length;
+
+  f->publication.topic = topic;
+  f->publication.type = type;
+  f->publication.client = name;
+  f->publication.principal = principal;
+  set_meta (f, meta);
+  event = build (f);
+  headway_event_set_id (event, HEADWAY_ID_MAX);
+  changed = headway_event_new_with_data (event, "[2]", 3, G_MAXUINT64, NULL);
+
+  g_assert_cmpuint (headway_event_get_id (changed), ==, HEADWAY_ID_MAX);
+  g_assert_cmpuint (headway_event_get_cost (changed), ==, 3 + 256 + 4096);
+  g_assert_cmpuint (headway_event_get_size (changed), ==, headway_event_get_size (event) + 2);
+  g_assert_cmpstr (headway_event_get_topic (changed), ==, topic);
+  g_assert_cmpstr (headway_event_get_type (changed), ==, type);
+  g_assert_cmpstr (headway_event_get_client (changed), ==, name);
+  text = headway_event_get_data (changed, &length);
+  g_assert_cmpmem (text, length, "[2]", 3);
+  text = headway_event_get_meta (changed, &length);
+  g_assert_cmpmem (text, length, kept, strlen (kept));
+  envelope = test_dup_envelope (changed, &length);
+  g_assert_true (g_str_has_suffix (envelope, "1700000000123}}"));
+}
+
+#define MALLOC_HEAD 8
+#define RING_SLOT   8
+
+/* Bytes of memory of an event in the ring beside its envelope; all of its data but one byte is `x`. */
+static gsize
+memory_beside_envelope (Fixture *f, gsize data_length, guint64 id)
+{
+  g_autofree char *data = g_strnfill (data_length, 'x');
+  g_autoptr (HeadwayEvent) event = NULL;
+
+  data[0] = data[data_length - 1] = '"';
+  set_data (f, data);
+  event = build (f);
+  headway_event_set_id (event, id);
+  return malloc_usable_size (event) + MALLOC_HEAD + RING_SLOT - headway_event_get_size (event);
+}
+
+/* At most 64 bytes, whatever its length is and however short its id, and the strings that it has to keep
+ * (issue 7, point 5). Not much less either: who saves a step of malloc() lowers the bound. */
+static void
+test_memory (Fixture *f, gconstpointer data)
+{
+  static const struct
+  {
+    const char *topic;
+    const char *type;
+    const char *client;
+    gsize kept;
+  } cases[] = {
+    { "site.hall.temperature", NULL, NULL, 22 },
+    { NULL, "message", NULL, 0 },
+    { NULL, "t", NULL, 2 },
+    { "t", "t", "me", 2 + 3 },
+    { "a.b", "t", "me", 2 + 4 + 3 },
+  };
+  /* malloc() gives steps of 16 bytes; a checking one tells what was asked for. */
+  gsize step = malloc_usable_size (f->table) % 16 == 8 ? 15 : 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      gsize most = 0;
+
+      f->publication.topic = cases[i].topic;
+      f->publication.type = cases[i].type;
+      f->publication.client = cases[i].client;
+      for (gsize length = 100; length < 100 + 16; length++)
+        {
+          gsize six_digits = memory_beside_envelope (f, length, 123456);
+
+          most = MAX (most, memory_beside_envelope (f, length, 1));
+          /* The id lies in the struct, and its digits nowhere. */
+          g_assert_cmpuint (memory_beside_envelope (f, length, 1), ==, six_digits + 5);
+        }
+      g_assert_cmpuint (most, <=, 64 + cases[i].kept);
+      g_assert_cmpuint (most, ==, 40 + MALLOC_HEAD + step + RING_SLOT + cases[i].kept - strlen ("{\"id\":1"));
+    }
 }
 
 static void
@@ -256,6 +390,9 @@ main (int argc, char **argv)
   add ("/event/accessors", test_accessors);
   add ("/event/accessors-of-a-plain-one", test_plain);
   add ("/event/names", test_names);
+  add ("/event/names-that-are-kept", test_kept_names);
+  add ("/event/largest", test_largest);
+  add ("/event/memory-beside-envelope", test_memory);
   add ("/event/meta", test_meta);
   add ("/event/cost/data-topic-and-meta", test_cost);
   add ("/event/cost/ceiling", test_ceiling);

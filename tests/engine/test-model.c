@@ -63,14 +63,11 @@ static gboolean
 slot_put (HeadwaySink *sink, HeadwayEvent *event, guint64 resume_id)
 {
   Slot *self = (Slot *) (gpointer) ((char *) sink - G_STRUCT_OFFSET (Slot, sink));
-  gsize length;
-  const char *envelope;
 
   if (self->room == 0)
     return FALSE;
   self->room--;
-  envelope = headway_event_get_envelope (event, &length);
-  g_ptr_array_add (self->sink_got, g_strndup (envelope, length));
+  g_ptr_array_add (self->sink_got, test_dup_envelope (event, NULL));
   return TRUE;
 }
 
@@ -107,10 +104,7 @@ slot_take (World *w, Slot *slot, guint max_events, gsize max_bytes)
   n = headway_subscription_take (slot->real, w->t.now, max_events, max_bytes, deliveries);
   for (guint i = 0; i < n; i++)
     {
-      gsize length;
-      const char *envelope = headway_event_get_envelope (deliveries[i].event, &length);
-
-      g_ptr_array_add (got, g_strndup (envelope, length));
+      g_ptr_array_add (got, test_dup_envelope (deliveries[i].event, NULL));
       g_assert_cmpuint (deliveries[i].resume_id, ==, headway_event_get_id (deliveries[i].event));
       if (headway_event_is_synthetic (deliveries[i].event) || headway_event_passes_filters (deliveries[i].event))
         count_kinds (w, g_ptr_array_index (got, i));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "headway-test-envelope.h"
+
 #include "engine/headway-notice.h"
 
 #include <string.h>
@@ -85,15 +87,6 @@ static const Case cases[] = {
     "\"lastDeliveredId\":77}" },
 };
 
-static char *
-dup_envelope (HeadwayEvent *event)
-{
-  gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
-
-  return g_strndup (envelope, length);
-}
-
 static void
 test_json (gconstpointer data)
 {
@@ -105,7 +98,7 @@ test_json (gconstpointer data)
 
   event = headway_notice_to_event (&c->notice, 77, headway_principal_table_get_system (table),
                                    (HeadwayInstant){ 1, 1700000000000999 });
-  envelope = dup_envelope (event);
+  envelope = test_dup_envelope (event, NULL);
   expected = g_strdup_printf ("{\"v\":1,\"type\":\"%s\",\"data\":%s,\"_meta\":{\"serverTimestamp\":1700000000000}}",
                               c->type, c->data);
   g_assert_cmpstr (envelope, ==, expected);

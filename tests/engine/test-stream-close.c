@@ -238,9 +238,7 @@ test_session_closed (void)
   g_autoptr (HeadwaySubscription) topic = test_filtered (&t, "other", NULL);
   g_autoptr (HeadwaySubscription) type = test_filtered (&t, NULL, "other");
   g_auto (TestResult) result = { 0 };
-  g_autofree char *text = NULL;
-  const char *envelope;
-  gsize length;
+  g_autofree char *envelope = NULL;
 
   test_pub (&t, 2);
   headway_bus_close_session (t.bus, t.now);
@@ -252,9 +250,8 @@ test_session_closed (void)
   assert_reads (&t, topic, "closed end");
   assert_reads (&t, type, "closed end");
   g_assert_cmpuint (headway_bus_get_last_id (t.bus), ==, 3);
-  envelope = headway_event_get_envelope (headway_ring_lookup (headway_bus_get_ring (t.bus), 3), &length);
-  text = g_strndup (envelope, length);
-  g_assert_cmpstr (text, ==,
+  envelope = test_dup_envelope (headway_ring_lookup (headway_bus_get_ring (t.bus), 3), NULL);
+  g_assert_cmpstr (envelope, ==,
                    "{\"id\":3,\"v\":1,\"type\":\"session_closed\",\"data\":{\"sessionId\":\"test\",\"reason\":\"closed\"},"
                    "\"_meta\":{\"serverTimestamp\":1700000000000}}");
 }

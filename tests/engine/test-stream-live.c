@@ -120,7 +120,7 @@ test_case_17 (void)
   for (guint i = 0; i < n; i++)
     {
       g_autoptr (HeadwayEvent) event = deliveries[i].event;
-      g_autofree char *envelope = test_dup_envelope (event);
+      g_autofree char *envelope = test_dup_envelope (event, NULL);
 
       g_assert_cmpuint (headway_event_get_id (event), ==, i < 2 ? i + 1 : 0);
       g_assert_cmpuint (deliveries[i].resume_id, ==, i < 2 ? i + 1 : 0);

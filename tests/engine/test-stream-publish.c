@@ -33,8 +33,8 @@ test_case_1 (void)
   g_autoptr (HeadwaySubscription) subscription = test_live (&t, 0);
   g_autoptr (HeadwayEvent) event = NULL;
   g_autofree char *version = NULL;
+  g_autofree char *envelope = NULL;
   gsize length;
-  const char *envelope;
 
   headway_bus_publish (t.bus, test_batch (&t, 1, &first), t.now);
   headway_bus_publish (t.bus, test_batch (&t, 1, &second), t.now);
@@ -43,7 +43,7 @@ test_case_1 (void)
   g_assert_cmpuint (headway_bus_get_last_id (t.bus), ==, 2);
 
   event = test_take_event (&t, subscription);
-  envelope = headway_event_get_envelope (event, &length);
+  envelope = test_dup_envelope (event, &length);
   version = test_member (envelope, length, "v");
   g_assert_cmpstr (version, ==, "1");
   assert_reads (&t, subscription, "#2 open");
@@ -56,12 +56,12 @@ assert_meta (const char *meta, const char *expected)
   g_autoptr (GError) error = NULL;
   g_autoptr (HeadwayEvent) event = build (&t, "foo", "1", meta, G_MAXUINT64, &error);
   g_autofree char *got = NULL;
+  g_autofree char *envelope = NULL;
   gsize length;
-  const char *envelope;
 
   g_assert_no_error (error);
   headway_event_set_id (event, 1);
-  envelope = headway_event_get_envelope (event, &length);
+  envelope = test_dup_envelope (event, &length);
   got = test_member (envelope, length, "_meta");
   g_assert_cmpstr (got, ==, expected);
 }
@@ -116,7 +116,7 @@ test_case_5 (void)
 
   test_pub (&t, 1);
   event = test_take_event (&t, subscription);
-  envelope = test_dup_envelope (event);
+  envelope = test_dup_envelope (event, NULL);
   g_assert_cmpstr (envelope, ==, "{\"id\":1,\"v\":1,\"type\":\"foo\",\"data\":1,\"_meta\":{\"serverTimestamp\":1}}");
   g_assert_cmpuint (headway_event_get_size (event), ==, 66);
 }

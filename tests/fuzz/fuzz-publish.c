@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "fuzz.h"
+#include "headway-test-envelope.h"
 
 #include "engine/headway-event.h"
 #include "engine/headway-json.h"
@@ -31,7 +32,7 @@ check_frame (HeadwayEvent *event)
   g_autofree char *head = g_strdup_printf ("id: 7\nevent: %s\ndata: ", headway_event_get_type (event));
   const char *body = frame->bytes + frame->body_offset;
   gsize envelope_length;
-  const char *envelope = headway_event_get_envelope (event, &envelope_length);
+  g_autofree char *envelope = test_dup_envelope (event, &envelope_length);
   char *end;
 
   g_assert_cmpuint (strtoul (frame->bytes, &end, 16), ==, frame->body_length);
@@ -49,7 +50,7 @@ static void
 check_envelope (HeadwayEvent *event)
 {
   gsize length;
-  const char *envelope = headway_event_get_envelope (event, &length);
+  g_autofree char *envelope = test_dup_envelope (event, &length);
   HeadwayJson json;
   GError *error = NULL;
 
