@@ -89,15 +89,30 @@ headway_dbus_stream_new (HeadwayDBusContext *context,
   return self;
 }
 
+/* Its owner has left: nobody is charged. */
+static void
+orphan (HeadwayDBusStream *self)
+{
+  headway_stream_writer_disown (self->writer);
+  if (headway_stream_hub_get_n_draining (self->writer->hub) >= DRAINING_MAX)
+    headway_stream_writer_expire (self->writer);
+}
+
+static void
+on_owner_left (HeadwayDBusCharge *charge)
+{
+  orphan ((HeadwayDBusStream *) ((char *) charge - G_STRUCT_OFFSET (HeadwayDBusStream, charge)));
+}
+
 void
 headway_dbus_stream_end (HeadwayDBusStream *self)
 {
-  gboolean is_charged = headway_dbus_charge_take (&self->charge, self->owner, HEADWAY_DBUS_CHARGE_SUBSCRIPTION, 0, NULL, NULL);
+  gboolean is_charged = headway_dbus_charge_take (&self->charge, self->owner, HEADWAY_DBUS_CHARGE_SUBSCRIPTION, 0, on_owner_left, NULL);
 
   self->done = NULL;
   headway_subscription_close (self->subscription);
-  if (!is_charged && headway_stream_hub_get_n_draining (self->writer->hub) >= DRAINING_MAX)
-    headway_stream_writer_expire (self->writer);
+  if (!is_charged)
+    orphan (self);
 }
 
 void

@@ -30,7 +30,8 @@ gboolean headway_dbus_stream_check (HeadwayDBusContext *context,
  *
  * The events of one subscription on their way into a socket pair (dbus-api.md, OpenStream; decisions.md 26). It
  * lives in the hub, and belongs to it: until the reader closes its end, or the subscription ends and what waits is
- * written, or the drain window is over.
+ * written, or the drain window is over and no frame is begun. Until then its owner is charged, so that nobody
+ * collects such as linger.
  *
  * @subscription: referenced; without a reader
  * @owner: charged for it once headway_dbus_stream_end() is called; until then for @subscription

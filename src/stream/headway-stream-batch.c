@@ -29,6 +29,17 @@ headway_stream_batch_clear (HeadwayStreamBatch *self)
 }
 
 void
+headway_stream_batch_keep_begun (HeadwayStreamBatch *self)
+{
+  g_return_if_fail (self->count > 0 && self->offset > 0);
+
+  for (guint i = 1; i < self->count; i++)
+    headway_sse_frame_unref (self->frames[i]);
+  self->count = 1;
+  self->bytes = self->frames[0]->length;
+}
+
+void
 headway_stream_joint_forget (HeadwayStreamJoint *self)
 {
   for (guint i = 0; i < self->count; i++)

@@ -58,6 +58,9 @@ headway_stream_batch_append (HeadwayStreamBatch *self, HeadwaySseFrame *frame)
 
 void headway_stream_batch_clear (HeadwayStreamBatch *self);
 
+/* Drops all frames but the first, which is partly written. */
+void headway_stream_batch_keep_begun (HeadwayStreamBatch *self);
+
 /* Writes as much as @fd takes now, never waiting. @written: (out): bytes it took. */
 HeadwayStreamWrite headway_stream_batch_write (HeadwayStreamBatch *self,
                                                int fd,

@@ -48,10 +48,11 @@ struct _HeadwayStreamHub
   GSource *flush_source; /* owned */
 
   /* By the time of their next heartbeat: all have the same period. */
-  GQueue open;     /* HeadwayStreamWriter (owned) */
-  GQueue draining; /* HeadwayStreamWriter (owned) */
-  GQueue dirty;    /* HeadwayStreamWriter (borrowed: they are in one of the others) */
-  GQueue urgent;   /* those of them that pull: they are not in `dirty` */
+  GQueue open;      /* HeadwayStreamWriter (owned) */
+  GQueue draining;  /* HeadwayStreamWriter (owned) */
+  GQueue lingering; /* HeadwayStreamWriter (owned): the clock has nothing to do with them */
+  GQueue dirty;     /* HeadwayStreamWriter (borrowed: they are in one of the others) */
+  GQueue urgent;    /* those of them that pull: they are not in `dirty` */
   gint64 dirty_since_us;
   guint dirty_turns; /* turns of the main loop since then */
 
@@ -79,6 +80,14 @@ typedef struct
 
 /* --- Writers come and go -------------------------------------------------------------------- */
 
+static GQueue *
+list_of (HeadwayStreamHub *self, const HeadwayStreamWriter *writer)
+{
+  if (writer->is_lingering)
+    return &self->lingering;
+  return writer->is_draining ? &self->draining : &self->open;
+}
+
 static void
 remove_writer (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gboolean is_reset)
 {
@@ -87,7 +96,7 @@ remove_writer (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gboolean is_
 
   if (writer->is_dirty)
     g_queue_unlink (writer->is_urgent ? &self->urgent : &self->dirty, &writer->dirty_link);
-  g_queue_unlink (writer->is_draining ? &self->draining : &self->open, &writer->link);
+  g_queue_unlink (list_of (self, writer), &writer->link);
   self->n_pairs -= writer->is_pair ? 1 : 0;
   headway_stream_writer_free (writer, is_reset);
   if (self->open.length == 0 && self->draining.length == 0)
@@ -142,6 +151,13 @@ headway_stream_hub_begin_drain (HeadwayStreamHub *self, HeadwayStreamWriter *wri
   writer->deadline_us = now_us + self->drain_window_us;
   if (self->draining.length == 1)
     self->next_drain_tick_us = now_us + MIN (DRAIN_TICK_US, self->drain_window_us);
+}
+
+void
+headway_stream_hub_begin_linger (HeadwayStreamHub *self, HeadwayStreamWriter *writer)
+{
+  g_queue_unlink (&self->draining, &writer->link);
+  g_queue_push_tail_link (&self->lingering, &writer->link);
 }
 
 static void
@@ -278,10 +294,12 @@ check_draining (HeadwayStreamHub *self, gint64 now_us)
     return;
 
   self->next_drain_tick_us = now_us + DRAIN_TICK_US;
-  for (GList *l = self->draining.head; l != NULL; l = l->next)
+  for (GList *l = self->draining.head, *next; l != NULL; l = next)
     {
       HeadwayStreamWriter *writer = l->data;
 
+      /* One that lingers changes its list. */
+      next = l->next;
       if (now_us >= writer->deadline_us && !writer->is_gone)
         headway_stream_writer_expire (writer);
     }
@@ -445,7 +463,8 @@ headway_stream_hub_dispose (GObject *object)
   HeadwayStreamHub *self = HEADWAY_STREAM_HUB (object);
   HeadwayStreamWriter *writer;
 
-  while ((writer = g_queue_peek_head (&self->open)) != NULL || (writer = g_queue_peek_head (&self->draining)) != NULL)
+  while ((writer = g_queue_peek_head (&self->open)) != NULL || (writer = g_queue_peek_head (&self->draining)) != NULL ||
+         (writer = g_queue_peek_head (&self->lingering)) != NULL)
     remove_writer (self, writer, TRUE);
   if (self->watch_source != NULL)
     g_source_destroy (self->watch_source);
@@ -488,6 +507,7 @@ headway_stream_hub_init (HeadwayStreamHub *self)
 {
   g_queue_init (&self->open);
   g_queue_init (&self->draining);
+  g_queue_init (&self->lingering);
   g_queue_init (&self->dirty);
   g_queue_init (&self->urgent);
   self->cache = headway_stream_frame_cache_new ();
@@ -546,7 +566,7 @@ headway_stream_hub_set_times (HeadwayStreamHub *self,
 guint
 headway_stream_hub_get_n_streams (HeadwayStreamHub *self)
 {
-  return self->open.length + self->draining.length;
+  return self->open.length + self->draining.length + self->lingering.length;
 }
 
 const HeadwayStreamStats *
@@ -591,6 +611,12 @@ guint
 headway_stream_hub_get_n_draining (HeadwayStreamHub *self)
 {
   return self->draining.length;
+}
+
+guint
+headway_stream_hub_get_n_lingering (HeadwayStreamHub *self)
+{
+  return self->lingering.length;
 }
 
 HeadwayStreamStats *

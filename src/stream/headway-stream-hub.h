@@ -53,7 +53,8 @@ void headway_stream_hub_adopt (HeadwayStreamHub *self,
  * @fd: (out): the reader's end, close-on-exec; the caller's to hand over and close
  *
  * Opens a stream over a socket pair (dbus-api.md, OpenStream). From here on it lives by itself: until the reader
- * closes its end, or the subscription ends and what waited is written, or the drain window is over.
+ * closes its end, or the subscription ends and what waited is written, or the drain window is over. A frame that is
+ * begun by then is still written: headway_stream_writer_expire().
  *
  * Returns: (nullable): the writer, borrowed, valid until @released; NULL with HEADWAY_ERROR_UNAVAILABLE.
  */
@@ -65,9 +66,11 @@ HeadwayStreamWriter *headway_stream_hub_open (HeadwayStreamHub *self,
                                               int *fd,
                                               GError **error);
 
-/* Streams that have ended and wait for their readers. */
+/* Streams that have ended and whose drain window is not over. */
 guint headway_stream_hub_get_n_draining (HeadwayStreamHub *self);
-/* Streams whose socket is still open. */
+/* Streams whose drain window is over in the middle of a frame: they wait for their readers, or for their owners to leave. */
+guint headway_stream_hub_get_n_lingering (HeadwayStreamHub *self);
+/* Streams whose socket is still open, those two kinds among them. */
 guint headway_stream_hub_get_n_streams (HeadwayStreamHub *self);
 const HeadwayStreamStats *headway_stream_hub_get_stats (HeadwayStreamHub *self);
 /* Writes the stats to @metrics. */
@@ -88,5 +91,7 @@ void headway_stream_hub_mark_dirty (HeadwayStreamHub *self, HeadwayStreamWriter 
 void headway_stream_hub_watch (HeadwayStreamHub *self, HeadwayStreamWriter *writer, guint32 interest);
 /* The subscription of @writer has ended: the drain window starts. */
 void headway_stream_hub_begin_drain (HeadwayStreamHub *self, HeadwayStreamWriter *writer, gint64 now_us);
+/* The drain window of @writer is over, but not its frame: from here on only its socket has a say. */
+void headway_stream_hub_begin_linger (HeadwayStreamHub *self, HeadwayStreamWriter *writer);
 
 G_END_DECLS

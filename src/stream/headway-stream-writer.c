@@ -148,6 +148,7 @@ headway_stream_writer_new (HeadwayStreamHub *hub,
   self->fd = fd;
   self->format = format;
   self->is_pair = is_pair;
+  self->may_linger = is_pair;
   self->is_routed = headway_subscription_get_mode (subscription) == HEADWAY_MODE_ROUTED;
   headway_subscription_attach (subscription, &self->sink, NULL);
   /* A replay, a snapshot, or a bus that is closed already. */
@@ -166,12 +167,29 @@ drop_subscription (HeadwayStreamWriter *self)
   g_clear_object (&self->subscription);
 }
 
+/* A socket pair goes in the middle of a frame. What the kernel takes its reader can have, whatever becomes of us: so
+ * it is asked to take the rest too, which it does as far as it lets buffers grow. */
+static void
+push_rest (HeadwayStreamWriter *self)
+{
+  gsize written;
+
+  if (!self->is_pair || self->batch.offset == 0)
+    return;
+
+  headway_stream_batch_keep_begun (&self->batch);
+  setsockopt (self->fd, SOL_SOCKET, SO_SNDBUF, &(int){ (int) MIN (self->batch.bytes, G_MAXINT) }, sizeof (int));
+  headway_stream_batch_write (&self->batch, self->fd, self->format, headway_stream_hub_get_joint (self->hub, self),
+                              headway_stream_hub_get_counts (self->hub), &written);
+}
+
 void
 headway_stream_writer_free (HeadwayStreamWriter *self, gboolean is_reset)
 {
   struct linger reset = { 1, 0 };
 
   drop_subscription (self);
+  push_rest (self);
   if (is_reset || self->batch.count > 0)
     setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   close (self->fd);
@@ -351,17 +369,42 @@ has_undelivered (HeadwayStreamWriter *self)
   return ioctl (self->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
+/* The rest of the frame that is begun, and then nothing: not what waits behind it either. */
+static void
+linger (HeadwayStreamWriter *self)
+{
+  drop_subscription (self);
+  headway_stream_batch_keep_begun (&self->batch);
+  self->is_lingering = self->is_over = TRUE;
+  self->is_pulling = FALSE;
+  self->reason = HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT;
+  headway_stream_hub_begin_linger (self->hub, self);
+}
+
 void
 headway_stream_writer_expire (HeadwayStreamWriter *self)
 {
   struct linger reset = { 1, 0 };
 
+  if (self->may_linger && self->is_draining && !self->is_lingering && !self->is_gone && self->batch.offset > 0)
+    {
+      linger (self);
+      return;
+    }
   set_gone (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT);
   if (self->is_shut && !has_undelivered (self))
     return;
 
   self->reason = HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT;
   setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
+void
+headway_stream_writer_disown (HeadwayStreamWriter *self)
+{
+  self->may_linger = FALSE;
+  if (self->is_lingering)
+    headway_stream_writer_expire (self);
 }
 
 /* --- What the peer does --------------------------------------------------------------------- */

@@ -14,7 +14,8 @@ typedef struct _HeadwayStreamWriter HeadwayStreamWriter;
  *
  * One reader: a subscription on one side, a socket on the other. It goes through these states, and
  * only forward: open (frames flow); draining (the subscription has ended, the rest must be taken
- * within the drain window); over (the final chunk, of HTTP/1.1, is in the batch); shut (everything is in
+ * within the drain window); lingering (of a socket pair: the window is over in the middle of a frame, whose
+ * rest is all that is left); over (the final chunk, of HTTP/1.1, is in the batch); shut (everything is in
  * the kernel, the peer's end is awaited, of HTTP); gone (the hub frees it). Plain, since there may be
  * thousands.
  */
@@ -23,7 +24,7 @@ struct _HeadwayStreamWriter
   HeadwaySink sink;
   HeadwayStreamHub *hub;             /* borrowed, outlives self */
   HeadwaySubscription *subscription; /* owned, NULL from "over" on */
-  GList link;                        /* in the hub's list of open or of draining writers */
+  GList link;                        /* in the hub's list of open, of draining or of lingering writers */
   GList dirty_link;                  /* in the hub's list of writers that want a turn */
   GDestroyNotify released;           /* nullable */
   gpointer released_data;
@@ -44,6 +45,8 @@ struct _HeadwayStreamWriter
   guint is_pulling : 1; /* something may wait in the subscription: it goes first */
   guint owes_heartbeat : 1;
   guint is_draining : 1;
+  guint may_linger : 1; /* a socket pair for which somebody is charged */
+  guint is_lingering : 1;
   guint is_over : 1;
   guint is_shut : 1;
   guint is_gone : 1;
@@ -69,7 +72,8 @@ HeadwayStreamWriter *headway_stream_writer_new (HeadwayStreamHub *hub,
                                                 gpointer released_data);
 
 /* Closes the socket, by a reset if @is_reset or if frames are unsent: an end in the middle of a
- * frame must never look like a clean one (sse-contract.md, case 100). */
+ * frame must never look like a clean one (sse-contract.md, case 100). A socket pair knows no reset: there the kernel
+ * is asked to take the rest of the frame at once. */
 void headway_stream_writer_free (HeadwayStreamWriter *self, gboolean is_reset);
 
 /* Puts @frame (transfer full) behind what waits to be written. Not while it is blocked, nor while its
@@ -88,7 +92,17 @@ void headway_stream_writer_beat (HeadwayStreamWriter *self);
 /* No write settled for @idle_ms. */
 void headway_stream_writer_evict_idle (HeadwayStreamWriter *self, gint64 idle_ms, gint64 timeout_ms);
 
-/* The drain window has passed, or must not be waited for: it is gone by the next turn. */
+/**
+ * headway_stream_writer_expire:
+ *
+ * The drain window has passed, or must not be waited for: it is gone by the next turn. A socket pair of whose frame
+ * the kernel has a part lingers instead, for as long as somebody is charged for it: what stands behind that frame is
+ * dropped, and it goes once the reader has made room for the rest, or has closed its end. Without chunks a reader
+ * could not tell half a frame from the end (dbus-api.md, OpenStream).
+ */
 void headway_stream_writer_expire (HeadwayStreamWriter *self);
+
+/* Nobody is charged for it any more: it ends with its drain window, or now if that is over, whatever its reader has. */
+void headway_stream_writer_disown (HeadwayStreamWriter *self);
 
 G_END_DECLS

@@ -8,6 +8,7 @@ Environment: HEADWAYD: the program.
 from __future__ import annotations
 
 import json
+import select
 import signal
 import socket
 import sys
@@ -106,6 +107,39 @@ class StreamCase(Case):
         body = Reading(end).finish()
         self.assertTrue(body.endswith(b"}\n"))
         self.assertLess(len(body), 200_000)
+
+    def test_begun_event_at_a_stop(self) -> None:
+        """Its window is over long before; the stop waits for its reader as long as for any, and then ends."""
+        path = self.config("drain-window-ms=500\n")
+        for bus, reads in (("b", False), ("c", True)):
+            daemon = self.run_daemon(f"--config={path}")
+            client = self.client()
+            client.create(bus)
+            subscription = client.subscribe(bus)
+            end = open_stream(client, subscription, "ndjson")
+            client.publish(bus, json.dumps("x" * 300 * 1024))
+            client.publish(bus, json.dumps("behind"))
+            start = end.recv(1024)
+            other = client.subscribe(bus)
+            other_end = open_stream(client, other, "ndjson")
+            client.publish_many(bus, 100, json.dumps("x" * 5000))
+            client.call(subscription, SUBSCRIPTION, "Close")
+            client.call(other, SUBSCRIPTION, "Close")
+            # This one is between two events when its window is over, and is closed.
+            hang_up = select.poll()
+            hang_up.register(other_end, 0)
+            self.assertTrue(hang_up.poll(PATIENCE * 1000))
+            started = time.monotonic()
+            daemon.kill(signal.SIGTERM)
+            if reads:
+                body = Reading(end).finish()
+            self.assertEqual(daemon.wait(), 0)
+            self.assertLess(time.monotonic() - started, 2.0)
+            if not reads:
+                self.assertGreater(time.monotonic() - started, 0.4)
+                body = Reading(end).finish()
+            # As much fits the kernel's usual bounds.
+            self.assertEqual([json.loads(line)["data"] for line in (start + body).splitlines()], ["x" * 300 * 1024])
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ static const char test_xml[] =
   "<arg type='u' direction='in'/><arg type='u' direction='in'/></method>"
   "<method name='SetStreamTimes'><arg type='u' direction='in'/><arg type='u' direction='in'/><arg type='u' direction='in'/></method>"
   "<method name='StreamCount'><arg type='u' direction='out'/></method>"
+  "<method name='LingeringCount'><arg type='u' direction='out'/></method>"
   "<method name='SetHttpUris'><arg type='as' direction='in'/></method>"
   "</interface></node>";
 
@@ -236,6 +237,8 @@ run_test_method (Server *self, const char *method, GVariant *parameters)
     }
   else if (g_str_equal (method, "StreamCount"))
     return g_variant_new ("(u)", headway_stream_hub_get_n_streams (self->hub));
+  else if (g_str_equal (method, "LingeringCount"))
+    return g_variant_new ("(u)", headway_stream_hub_get_n_lingering (self->hub));
   else if (g_str_equal (method, "RefuseIds"))
     test_store_refuse (self->store);
   else if (g_str_equal (method, "SetHttpUris"))

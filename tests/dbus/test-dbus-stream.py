@@ -272,6 +272,148 @@ def slow_routed_and_broadcast_readers_are_told_their_loss(server, name):
         same(delivered + sum(gap['count'] for gap in gaps), 3000)
 
 
+# --- A frame that is begun when the drain window is over
+
+def descriptors(server):
+    return set(os.listdir(f'/proc/{server.process.pid}/fd'))
+
+
+def begin(bus, form='ndjson', size=300 * 1024, **options):
+    """A stream of which 1 KiB is read, in the middle of a large event; a small one stands behind it."""
+    subscription = bus.subscribe(**options)
+    end = subscription.open_stream(form)
+    bus.publish('t', json.dumps('x' * size))
+    bus.publish('t', '"behind"')
+    start = b''
+    while len(start) < 1024:
+        start += end.recv(1024 - len(start))
+    assert b'"xxx' in start, start
+    return subscription, end, start
+
+
+def pass_window(client, lingering):
+    """The windows of @lingering streams are over, and no others are there."""
+    wait_until(lambda: client.test('LingeringCount')[0] == lingering)
+    same(client.test('StreamCount'), (lingering,))
+
+
+def with_window(client, milliseconds, func):
+    wait_until(lambda: client.test('StreamCount')[0] == 0)
+    client.test('SetStreamTimes', '(uuu)', 15000, 60000, milliseconds)
+    try:
+        func()
+    finally:
+        client.test('SetStreamTimes', '(uuu)', 15000, 60000, 5000)
+
+
+@suite.test
+def a_begun_frame_is_finished_after_close(server, name):
+    client = server.client()
+    before = []
+
+    def check():
+        for mode in MODES:
+            for form in ('ndjson', 'sse'):
+                bus = client.bus(f'{name}-{mode}-{form}')
+                before.append(descriptors(server))
+                subscription, end, start = begin(bus, form, mode=mode)
+                subscription.call('Close')
+                pass_window(client, 1)
+                same(bus.get('SubscriberCount'), 0)
+                data = start + Reader(end).finish()
+                texts = lines_of(data) if form == 'ndjson' else [frame[2] for frame in frames_of(data)]
+                same([json.loads(text)['data'] for text in texts], ['x' * 300 * 1024])
+                wait_until(lambda: client.test('StreamCount')[0] == 0)
+                same(descriptors(server), before.pop())
+    with_window(client, 100, check)
+
+
+@suite.test
+def a_begun_frame_is_finished_after_an_eviction(server, name):
+    client = server.client()
+
+    def check():
+        for form in ('ndjson', 'sse'):
+            bus = client.bus(f'{name}-{form}')
+            subscription, end, start = begin(bus, form, max_queued=10)
+            bus.publish_many([('t', '1')] * 20)
+            same(subscription.get('State'), 'evicted')
+            pass_window(client, 1)
+            # Its object is there for as long as it is.
+            assert subscription.get('State') in ('evicted', 'ended'), subscription.get('State')
+            data = start + Reader(end).finish()
+            texts = lines_of(data) if form == 'ndjson' else [frame[2] for frame in frames_of(data)]
+            same([json.loads(text)['data'] for text in texts], ['x' * 300 * 1024])
+            wait_until(lambda subscription=subscription: is_gone(subscription))
+    with_window(client, 100, check)
+
+
+@suite.test
+def a_begun_frame_goes_with_its_reader(server, name):
+    client = server.client()
+
+    def check():
+        bus = client.bus(name)
+        before = descriptors(server)
+        subscription, end, _ = begin(bus)
+        subscription.call('Close')
+        pass_window(client, 1)
+        end.close()
+        wait_until(lambda: client.test('StreamCount')[0] == 0)
+        same(descriptors(server), before)
+    with_window(client, 100, check)
+
+
+@suite.test
+def a_begun_frame_goes_with_its_owner(server, name):
+    """Closed before it leaves, evicted before, and within the window: whoever holds the descriptor."""
+    client = server.client()
+
+    def check():
+        bus = client.bus(name)
+        before = descriptors(server)
+        owner = server.client()
+        streams = [begin(bus.of(owner), max_queued=10) for _ in range(2)]
+        streams[0][0].call('Close')
+        bus.publish_many([('t', '1')] * 20)
+        pass_window(client, 2)
+        owner.leave()
+        wait_until(lambda: client.test('StreamCount')[0] == 0)
+        same(descriptors(server), before)
+
+        owner = server.client()
+        streams.append(begin(bus.of(owner)))
+        owner.leave()
+        wait_until(lambda: client.test('StreamCount')[0] == 0)
+        same(descriptors(server), before)
+        for _, end, start in streams:
+            data = start + Reader(end).finish()
+            assert b'behind' not in data, data[-100:]
+    with_window(client, 100, check)
+
+
+@suite.test
+def begun_frames_are_charged_until_they_are_read(server, name):
+    """decisions.md 6: nobody collects them by closing what he does not read."""
+    client = server.client()
+
+    def check():
+        bus = client.bus(name, max_subscribers=1000)
+        owned = [bus.subscribe() for _ in range(256)]
+        ends = [subscription.open_stream() for subscription in owned]
+        bus.publish('t', json.dumps('x' * 300 * 1024))
+        for subscription in owned:
+            subscription.call('Close')
+        pass_window(client, 256)
+        expect('QuotaExceeded', bus.subscribe, says=['256'])
+        same([json.loads(line)['id'] for line in lines_of(Reader(ends[0]).finish())], [1])
+        wait_until(lambda: client.test('StreamCount')[0] == 255)
+        bus.subscribe().call('Close')
+        for end in ends[1:]:
+            end.close()
+    with_window(client, 100, check)
+
+
 # --- Its end
 
 @suite.test

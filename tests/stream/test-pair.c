@@ -74,7 +74,7 @@ close_reader (Fixture *self)
 static void
 tear_down (Fixture *self, gconstpointer data)
 {
-  g_object_unref (self->hub);
+  g_clear_object (&self->hub);
   g_assert_null (self->writer);
   g_object_unref (self->subscription);
   g_object_unref (self->bus);
@@ -388,6 +388,156 @@ test_idle_writers (Fixture *self, gconstpointer data)
   g_assert_cmpint (headway_subscription_get_state (self->subscription), ==, HEADWAY_STATE_EVICTED);
 }
 
+/* --- A frame that is begun when the drain window is over ------------------------------------ */
+
+#define LARGE      (300 * 1000)
+#define VERY_LARGE (1000 * 1000)
+
+static guint64
+get_closed (Fixture *self, HeadwayStreamCloseReason reason)
+{
+  return headway_stream_hub_get_stats (self->hub)->closed[reason];
+}
+
+/* An event of @size between two small ones, of which the reader takes 1 KiB. */
+static void
+begin_frame (Fixture *self, gsize size)
+{
+  char start[1024];
+
+  headway_stream_hub_set_times (self->hub, 0, 0, 50);
+  publish (self, 1, 1);
+  publish (self, 1, size);
+  publish (self, 1, 1);
+  turn ();
+  g_assert_cmpint (recv (self->fd, start, sizeof start, MSG_DONTWAIT), ==, sizeof start);
+  g_assert_nonnull (g_strstr_len (start, sizeof start, "\n{\"id\":2,") != NULL ? start : g_strstr_len (start, sizeof start, "\nid: 2\n"));
+  turn ();
+  g_assert_true (self->writer->is_blocked);
+  headway_subscription_close (self->subscription);
+}
+
+/* As the test before; then its window passes. */
+static void
+begin_linger (Fixture *self, gsize size)
+{
+  begin_frame (self, size);
+  while (self->writer != NULL && !self->writer->is_lingering)
+    g_main_context_iteration (NULL, TRUE);
+  g_assert_nonnull (self->writer);
+}
+
+static gboolean
+is_whole (const GString *text, const Kind *kind)
+{
+  return g_str_has_suffix (text->str, kind->format == HEADWAY_STREAM_FORMAT_NDJSON ? "}\n" : "}\n\n");
+}
+
+static void
+test_a_begun_frame_is_finished (Fixture *self, gconstpointer data)
+{
+  const Kind *kind = data;
+  g_autoptr (GString) text = NULL;
+  int code;
+
+  begin_linger (self, VERY_LARGE);
+  g_assert_cmpuint (headway_stream_hub_get_n_draining (self->hub), ==, 0);
+  g_assert_cmpuint (headway_stream_hub_get_n_lingering (self->hub), ==, 1);
+  g_assert_cmpuint (headway_stream_hub_get_n_streams (self->hub), ==, 1);
+  g_assert_cmpuint (get_closed (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT), ==, 0);
+  g_assert_cmpuint (self->writer->batch.count, ==, 1);
+  g_assert_null (self->writer->subscription);
+
+  text = read_all (self, &code);
+  g_assert_cmpint (code, ==, 0);
+  g_assert_true (is_whole (text, kind));
+  /* Its data was begun before, and nothing stands behind it. */
+  g_assert_cmpuint (count (text, "\n"), ==, kind->format == HEADWAY_STREAM_FORMAT_NDJSON ? 1 : 2);
+  g_assert_cmpuint (text->len, >, VERY_LARGE - 1024);
+  g_assert_null (self->writer);
+  g_assert_cmpuint (headway_stream_hub_get_n_streams (self->hub), ==, 0);
+  g_assert_cmpuint (get_closed (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT), ==, 1);
+}
+
+static int poll_timeout;
+
+static int
+note_timeout (GPollFD *fds, guint n_fds, int timeout)
+{
+  poll_timeout = timeout;
+  return g_poll (fds, n_fds, 0);
+}
+
+/* Nothing runs while it waits for its reader, and no clock. */
+static void
+test_lingering_takes_no_time (Fixture *self, gconstpointer data)
+{
+  begin_linger (self, VERY_LARGE);
+  turn ();
+  g_main_context_set_poll_func (NULL, note_timeout);
+  g_assert_false (g_main_context_iteration (NULL, TRUE));
+  g_main_context_set_poll_func (NULL, NULL);
+  g_assert_cmpint (poll_timeout, ==, -1);
+}
+
+static void
+test_a_lingering_reader_closes (Fixture *self, gconstpointer data)
+{
+  begin_linger (self, VERY_LARGE);
+  close_reader (self);
+  run_until_released (self);
+  g_assert_cmpuint (headway_stream_hub_get_n_streams (self->hub), ==, 0);
+  g_assert_cmpuint (get_closed (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT), ==, 1);
+}
+
+/* Nobody is charged for it any more: it goes at once. Whether the kernel takes the rest is a setting of the machine;
+ * it gets nothing that stands behind it. */
+static void
+test_a_lingering_one_is_disowned (Fixture *self, gconstpointer data)
+{
+  g_autoptr (GString) text = NULL;
+  int code;
+
+  begin_linger (self, VERY_LARGE);
+  headway_stream_writer_disown (self->writer);
+  run_until_released (self);
+  text = read_all (self, &code);
+  g_assert_cmpint (code, ==, 0);
+  g_assert_cmpuint (text->len, <, VERY_LARGE);
+  g_assert_null (strstr (text->str, "\"id\":3,"));
+  g_assert_cmpuint (get_closed (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT), ==, 1);
+}
+
+/* One that was disowned within its window has the rest of it, and no more. */
+static void
+test_a_disowned_one_has_its_window (Fixture *self, gconstpointer data)
+{
+  begin_frame (self, VERY_LARGE);
+  headway_stream_writer_disown (self->writer);
+  turn ();
+  g_assert_nonnull (self->writer);
+  g_assert_cmpuint (headway_stream_hub_get_n_draining (self->hub), ==, 1);
+  run_until_released (self);
+  g_assert_cmpuint (get_closed (self, HEADWAY_STREAM_CLOSE_DRAIN_TIMEOUT), ==, 1);
+}
+
+/* The kernel keeps what we cannot, as far as it lets the buffer grow: 300 kB fit its usual bounds. */
+static void
+test_the_hub_goes_while_one_lingers (Fixture *self, gconstpointer data)
+{
+  const Kind *kind = data;
+  g_autoptr (GString) text = NULL;
+  int code;
+
+  begin_linger (self, LARGE);
+  g_clear_object (&self->hub);
+  g_assert_null (self->writer);
+  text = read_all (self, &code);
+  g_assert_cmpint (code, ==, 0);
+  g_assert_true (is_whole (text, kind));
+  g_assert_cmpuint (count (text, "\n"), ==, kind->format == HEADWAY_STREAM_FORMAT_NDJSON ? 1 : 2);
+}
+
 static void
 test_no_descriptors_left (Fixture *self, gconstpointer data)
 {
@@ -433,6 +583,17 @@ main (int argc, char **argv)
   ADD ("/stream/pair/sse-has-heartbeats", sse, test_heartbeats);
   ADD ("/stream/pair/ndjson-has-no-heartbeats", ndjson, test_heartbeats);
   ADD ("/stream/pair/idle-writers", ndjson, test_idle_writers);
+  ADD ("/stream/pair/linger/ndjson-frame-is-finished", ndjson, test_a_begun_frame_is_finished);
+  ADD ("/stream/pair/linger/sse-frame-is-finished", sse, test_a_begun_frame_is_finished);
+  ADD ("/stream/pair/linger/routed-frame-is-finished", routed, test_a_begun_frame_is_finished);
+  ADD ("/stream/pair/linger/broadcast-frame-is-finished", broadcast, test_a_begun_frame_is_finished);
+  ADD ("/stream/pair/linger/takes-no-time", ndjson, test_lingering_takes_no_time);
+  ADD ("/stream/pair/linger/the-reader-closes", ndjson, test_a_lingering_reader_closes);
+  ADD ("/stream/pair/linger/disowned", ndjson, test_a_lingering_one_is_disowned);
+  ADD ("/stream/pair/linger/sse-disowned", sse, test_a_lingering_one_is_disowned);
+  ADD ("/stream/pair/linger/disowned-has-its-window", ndjson, test_a_disowned_one_has_its_window);
+  ADD ("/stream/pair/linger/the-hub-goes", ndjson, test_the_hub_goes_while_one_lingers);
+  ADD ("/stream/pair/linger/sse-the-hub-goes", sse, test_the_hub_goes_while_one_lingers);
   ADD ("/stream/pair/no-descriptors-left", ndjson, test_no_descriptors_left);
 
   return g_test_run ();
