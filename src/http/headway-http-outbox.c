@@ -49,6 +49,9 @@ headway_http_outbox_put (HeadwayHttpOutbox *self, int fd, const void *bytes, gsi
   if (self->bytes == NULL)
     self->bytes = g_byte_array_sized_new (512);
   g_byte_array_append (self->bytes, bytes, (guint) count);
+  /* What the socket refuses is told by the next write, or whoever flushes. */
+  if (self->bytes->len >= HEADWAY_HTTP_OUTBOX_FLUSH_BYTES)
+    headway_http_outbox_flush (self, fd);
   return (gssize) count;
 }
 

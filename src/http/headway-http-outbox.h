@@ -8,12 +8,16 @@ G_BEGIN_DECLS
 /* Small answers wait here until there is no further request at hand. */
 #define HEADWAY_HTTP_OUTBOX_BYTES (8 * 1024)
 
+/* So many leave at once, if the socket takes them: a client with a window then has answers to go on with
+ * while the rest of its requests is still being worked off. */
+#define HEADWAY_HTTP_OUTBOX_FLUSH_BYTES 1024
+
 /**
  * HeadwayHttpOutbox:
  *
  * Answers on their way to a socket. libsoup writes header block and body of each answer by
- * themselves; with what is kept back here, the answers to a run of pipelined requests leave in one
- * piece. All zero is empty.
+ * themselves; with what is kept back here, the answers to a run of pipelined requests leave in few
+ * pieces. All zero is empty.
  */
 typedef struct
 {
