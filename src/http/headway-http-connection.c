@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is read in one turn of the main loop; create_read_source() starts a new one. */
+/* What is read in one turn of the main loop; new_read_source() starts a new one. */
 #define TURN_BYTES (64 * 1024)
 
 #define HEADERS_US  (15 * G_USEC_PER_SEC)
@@ -461,8 +461,8 @@ new_plain_source (gboolean is_dormant)
   return source;
 }
 
-GSource *
-headway_http_connection_create_read_source (HeadwayHttpConnection *self)
+static GSource *
+new_read_source (HeadwayHttpConnection *self)
 {
   gboolean may_read = !self->is_held && self->refusal == 0;
   GSource *source;
@@ -483,12 +483,40 @@ headway_http_connection_create_read_source (HeadwayHttpConnection *self)
   return source;
 }
 
-GSource *
-headway_http_connection_create_write_source (HeadwayHttpConnection *self)
+static GSource *
+new_write_source (HeadwayHttpConnection *self)
 {
   if (self->fd < 0)
     return new_plain_source (FALSE);
   return g_unix_fd_source_new (self->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR);
+}
+
+/* Nothing here iterates the main context from within a dispatch, so both sources may recurse: those that may not are
+ * blocked and unblocked around each dispatch, with a write to GLib's eventfd each time. */
+static GSource *
+new_pollable_source (gpointer stream, GSource *ready, GCancellable *cancellable)
+{
+  GSource *source = g_pollable_source_new_full (stream, ready, cancellable);
+
+  g_source_set_can_recurse (ready, TRUE);
+  g_source_set_can_recurse (source, TRUE);
+  return source;
+}
+
+GSource *
+headway_http_connection_create_read_source (HeadwayHttpConnection *self, GPollableInputStream *stream, GCancellable *cancellable)
+{
+  g_autoptr (GSource) ready = new_read_source (self);
+
+  return new_pollable_source (stream, ready, cancellable);
+}
+
+GSource *
+headway_http_connection_create_write_source (HeadwayHttpConnection *self, GPollableOutputStream *stream, GCancellable *cancellable)
+{
+  g_autoptr (GSource) ready = new_write_source (self);
+
+  return new_pollable_source (stream, ready, cancellable);
 }
 
 void

@@ -90,9 +90,9 @@ void headway_http_connection_released (gpointer connection);
 
 gssize headway_http_connection_read (HeadwayHttpConnection *self, void *buffer, gsize count, GError **error);
 gssize headway_http_connection_write (HeadwayHttpConnection *self, const void *buffer, gsize count, GError **error);
-/* Sources that are ready when a read or a write is worth trying. (transfer full) */
-GSource *headway_http_connection_create_read_source (HeadwayHttpConnection *self);
-GSource *headway_http_connection_create_write_source (HeadwayHttpConnection *self);
+/* Sources of their pollable @stream that are ready when a read or a write is worth trying. (transfer full) */
+GSource *headway_http_connection_create_read_source (HeadwayHttpConnection *self, GPollableInputStream *stream, GCancellable *cancellable);
+GSource *headway_http_connection_create_write_source (HeadwayHttpConnection *self, GPollableOutputStream *stream, GCancellable *cancellable);
 void headway_http_connection_close (HeadwayHttpConnection *self);
 
 G_END_DECLS

@@ -39,12 +39,7 @@ headway_http_output_is_writable (GPollableOutputStream *stream)
 static GSource *
 headway_http_output_create_source (GPollableOutputStream *stream, GCancellable *cancellable)
 {
-  g_autoptr (GSource) ready = headway_http_connection_create_write_source (HEADWAY_HTTP_OUTPUT (stream)->connection);
-  GSource *source = g_pollable_source_new_full (stream, ready, cancellable);
-
-  g_source_set_can_recurse (ready, TRUE);
-  g_source_set_can_recurse (source, TRUE);
-  return source;
+  return headway_http_connection_create_write_source (HEADWAY_HTTP_OUTPUT (stream)->connection, stream, cancellable);
 }
 
 static gboolean

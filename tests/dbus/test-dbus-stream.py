@@ -291,6 +291,12 @@ def begin(bus, form='ndjson', size=300 * 1024, **options):
     return subscription, end, start
 
 
+def only_the_begun(form, data):
+    """@data is the whole of that large event and nothing else."""
+    texts = lines_of(data) if form == 'ndjson' else [frame[2] for frame in frames_of(data)]
+    same([json.loads(text)['data'] for text in texts], ['x' * 300 * 1024])
+
+
 def pass_window(client, lingering):
     """The windows of @lingering streams are over, and no others are there."""
     wait_until(lambda: client.test('LingeringCount')[0] == lingering)
@@ -320,9 +326,7 @@ def a_begun_frame_is_finished_after_close(server, name):
                 subscription.call('Close')
                 pass_window(client, 1)
                 same(bus.get('SubscriberCount'), 0)
-                data = start + Reader(end).finish()
-                texts = lines_of(data) if form == 'ndjson' else [frame[2] for frame in frames_of(data)]
-                same([json.loads(text)['data'] for text in texts], ['x' * 300 * 1024])
+                only_the_begun(form, start + Reader(end).finish())
                 wait_until(lambda: client.test('StreamCount')[0] == 0)
                 same(descriptors(server), before.pop())
     with_window(client, 100, check)
@@ -341,9 +345,7 @@ def a_begun_frame_is_finished_after_an_eviction(server, name):
             pass_window(client, 1)
             # Its object is there for as long as it is.
             assert subscription.get('State') in ('evicted', 'ended'), subscription.get('State')
-            data = start + Reader(end).finish()
-            texts = lines_of(data) if form == 'ndjson' else [frame[2] for frame in frames_of(data)]
-            same([json.loads(text)['data'] for text in texts], ['x' * 300 * 1024])
+            only_the_begun(form, start + Reader(end).finish())
             wait_until(lambda subscription=subscription: is_gone(subscription))
     with_window(client, 100, check)
 
