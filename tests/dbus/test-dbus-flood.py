@@ -203,8 +203,9 @@ def check_flood(own, name, call, times):
     sender.join()
     if not is_sanitized(own.process):
         assert longest < 10, longest
+        # 13 MiB where nothing else runs, 17 beside another test; without a meter it is hundreds.
         grown = memory(own.process, 'VmHWM') - before
-        assert grown < 16 * MIB, grown
+        assert grown < 32 * MIB, grown
     # Beside the answers it holds each of the calls that have none.
     grown = memory(own.daemon, 'VmRSS') - daemon_before
     assert grown < 48 * MIB, grown
