@@ -22,6 +22,9 @@
 #define ID_BLOCK_MIN     10000
 #define ID_BLOCK_SECONDS 10
 
+/* Offers from one step of fetching memory ahead to the next. */
+#define PREFETCH_AHEAD 4
+
 struct _HeadwayBus
 {
   GObject parent_instance;
@@ -149,8 +152,14 @@ publish_event (HeadwayBus *self, HeadwayEvent *event, HeadwayOutcome *outcome, H
   matches = headway_subscription_set_match (&self->subscriptions, event);
   for (guint i = 0; i < matches->len; i++)
     {
-      HeadwayOffer offer = headway_subscription_offer (g_ptr_array_index (matches, i), event, now);
+      HeadwayOffer offer;
 
+      if (i + 2 * PREFETCH_AHEAD < matches->len)
+        {
+          headway_subscription_prefetch (g_ptr_array_index (matches, i + 2 * PREFETCH_AHEAD));
+          headway_subscription_prefetch_sink (g_ptr_array_index (matches, i + PREFETCH_AHEAD));
+        }
+      offer = headway_subscription_offer (g_ptr_array_index (matches, i), event, now);
       outcome->subscriptions += offer.is_admitted ? 1 : 0;
       outcome->refused += offer.is_refused ? 1 : 0;
       outcome->evicted += offer.n_evicted;

@@ -23,7 +23,10 @@ typedef struct
   void (*wake) (HeadwaySink *self);
 } HeadwaySinkClass;
 
-/* Embedded as the first member of whoever reads. */
+/* Bytes that memory comes in. */
+#define HEADWAY_CACHE_LINE 64
+
+/* Embedded as the first member of whoever reads. A publish to many fetches its first two cache lines ahead. */
 struct _HeadwaySink
 {
   const HeadwaySinkClass *klass;

@@ -26,21 +26,23 @@ struct _HeadwayStreamSubscription
 {
   HeadwaySubscription parent_instance;
 
+  /* First, since every offer looks at them. */
   Phase phase;
-  HeadwayReplay replay;
-  HeadwayEvent *snapshot; /* owned, nullable: until it is sent */
-
-  /* Circular, `capacity` a power of two; freed when it runs empty, so that an idle reader is cheap. */
-  Entry *entries;
-  guint capacity;
-  guint head;
+  gboolean is_warned;
   guint length;
 
+  /* Circular, `capacity` a power of two; freed when it runs empty, so that an idle reader is cheap. */
+  guint capacity;
+  guint head;
+  Entry *entries;
+
   guint max_queued;
-  guint64 max_queued_bytes;
   guint live_count;
+  guint64 max_queued_bytes;
   guint64 live_bytes;
-  gboolean is_warned;
+
+  HeadwayReplay replay;
+  HeadwayEvent *snapshot; /* owned, nullable: until it is sent */
 };
 
 /* What comes next, seen but not taken. */
@@ -178,15 +180,17 @@ static HeadwayOffer
 stream_offer (HeadwaySubscription *subscription, HeadwayEvent *event, HeadwayInstant now)
 {
   HeadwayStreamSubscription *self = (HeadwayStreamSubscription *) subscription;
-  gsize size = headway_event_get_size (event);
+  gsize size;
 
   if (self->phase == PHASE_LIVE && self->length == 0 &&
       headway_subscription_put (subscription, event, headway_event_get_id (event)))
     {
       headway_subscription_delivered (subscription, event, FALSE);
-      evaluate_warning (self, NULL);
+      if (self->is_warned)
+        evaluate_warning (self, NULL);
       return (HeadwayOffer){ .is_admitted = TRUE };
     }
+  size = headway_event_get_size (event);
   if (self->live_count >= self->max_queued)
     return evict (self, event, FALSE, now);
   if (self->live_count > 0 && self->live_bytes + size > self->max_queued_bytes)

@@ -90,11 +90,40 @@ headway_subscription_setup (HeadwaySubscription *self,
   priv->scope = options->scope;
   if (priv->scope.principal != NULL)
     headway_principal_ref (priv->scope.principal);
+  priv->is_selective = priv->gate != NULL || priv->scope.kind != HEADWAY_SCOPE_ALL ||
+                       headway_filter_get_types (priv->filter)[0] != NULL;
   priv->number = number;
   /* An event that is just being published belongs to what was before: a replay has it. */
   priv->stamp = headway_bus_get_last_id (bus);
   priv->last_delivered_id = options->cursor.is_set ? options->cursor.last_event_id : 0;
   priv->joined_id = options->cursor.is_set ? MIN (options->cursor.last_event_id, priv->stamp) : priv->stamp;
+}
+
+void
+headway_subscription_prefetch (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  __builtin_prefetch (&priv->subscriber, TRUE);
+  __builtin_prefetch (self, TRUE);
+}
+
+void
+headway_subscription_prefetch_sink (HeadwaySubscription *self)
+{
+  HeadwaySubscriptionPrivate *priv = headway_subscription_get_private (self);
+
+  __builtin_prefetch (priv->sink, TRUE);
+  __builtin_prefetch ((const char *) priv->sink + HEADWAY_CACHE_LINE, TRUE);
+}
+
+static gboolean
+is_selected (HeadwaySubscriptionPrivate *priv, HeadwayEvent *event)
+{
+  /* Before cost, budget and wake-up: what is not admitted takes nothing from anybody (routing.md 1.6). */
+  if (priv->gate != NULL && !headway_gate_is_open (priv->gate))
+    return FALSE;
+  return headway_scope_admits (&priv->scope, event) && headway_filter_matches_type (priv->filter, event);
 }
 
 HeadwayOffer
@@ -106,10 +135,7 @@ headway_subscription_offer (HeadwaySubscription *self, HeadwayEvent *event, Head
   if (!priv->is_registered || priv->stamp == id)
     return (HeadwayOffer){ 0 };
   priv->stamp = id;
-  /* Before cost, budget and wake-up: what is not admitted takes nothing from anybody (routing.md 1.6). */
-  if (priv->gate != NULL && !headway_gate_is_open (priv->gate))
-    return (HeadwayOffer){ 0 };
-  if (!headway_scope_admits (&priv->scope, event) || !headway_filter_matches_type (priv->filter, event))
+  if (priv->is_selective && !is_selected (priv, event))
     return (HeadwayOffer){ 0 };
   priv->admitted++;
   return HEADWAY_SUBSCRIPTION_GET_CLASS (self)->offer (self, event, now);
