@@ -157,6 +157,12 @@ consume (HeadwayStreamBatch *self, gsize written, HeadwayStreamFormat format)
 {
   guint done = 0;
 
+  /* A chunk is the whole frame: what readers that keep up have is all gone at once. */
+  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED && self->offset + written == self->bytes)
+    {
+      headway_stream_batch_clear (self);
+      return;
+    }
   written += self->offset;
   while (done < self->count && written >= headway_sse_frame_get_length (self->frames[done], format))
     {

@@ -13,10 +13,10 @@ G_BEGIN_DECLS
 /* Frames on their way into one socket. Plain, embedded in the writer; all zero is empty. */
 typedef struct
 {
-  HeadwaySseFrame *frames[HEADWAY_STREAM_BATCH_FRAMES]; /* owned */
   guint count;
-  gsize bytes;  /* of all frames; those of the first that are written already still count */
-  gsize offset; /* bytes of the first frame that are written */
+  gsize bytes;                                          /* of all frames; those of the first that are written already still count */
+  gsize offset;                                         /* bytes of the first frame that are written */
+  HeadwaySseFrame *frames[HEADWAY_STREAM_BATCH_FRAMES]; /* owned */
 } HeadwayStreamBatch;
 
 /**

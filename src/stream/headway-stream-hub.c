@@ -319,6 +319,9 @@ give_turns (HeadwayStreamHub *self, GQueue *queue)
     {
       HeadwayStreamWriter *writer = g_queue_pop_head_link (queue)->data;
 
+      /* What one write does in the kernel leaves little of the next writer in the cache. */
+      if (queue->head != NULL)
+        headway_stream_writer_prefetch (queue->head->data);
       writer->is_dirty = writer->is_urgent = FALSE;
       headway_stream_writer_turn (writer, now);
       if (writer->is_gone)

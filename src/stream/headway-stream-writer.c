@@ -46,7 +46,7 @@ reason_of_errno (int code)
 
 /* Writes the batch. Afterwards it is empty, or the writer is blocked or gone. */
 static void
-write_out (HeadwayStreamWriter *self)
+write_out (HeadwayStreamWriter *self, gint64 now_us)
 {
   gsize written;
   HeadwayStreamWrite result = headway_stream_batch_write (&self->batch, self->fd, self->format,
@@ -55,7 +55,7 @@ write_out (HeadwayStreamWriter *self)
   int code = errno;
 
   if (written > 0)
-    self->last_write_us = g_get_monotonic_time ();
+    self->last_write_us = now_us;
 
   switch (result)
     {
@@ -64,7 +64,7 @@ write_out (HeadwayStreamWriter *self)
     case HEADWAY_STREAM_WRITE_BLOCKED:
       /* Without heartbeats its last write may be long ago: it is idle from here on. */
       if (self->format == HEADWAY_STREAM_FORMAT_NDJSON && written == 0)
-        self->last_write_us = g_get_monotonic_time ();
+        self->last_write_us = now_us;
       self->is_blocked = TRUE;
       headway_stream_hub_get_counts (self->hub)->blocked++;
       headway_stream_hub_watch (self->hub, self, self->interest | EPOLLOUT);
@@ -82,7 +82,7 @@ static gboolean
 has_room (HeadwayStreamWriter *self)
 {
   if (headway_stream_batch_is_full (&self->batch))
-    write_out (self);
+    write_out (self, g_get_monotonic_time ());
   return !self->is_blocked && !self->is_gone;
 }
 
@@ -94,7 +94,7 @@ headway_stream_writer_queue (HeadwayStreamWriter *self, HeadwaySseFrame *frame)
   if (!self->is_dirty)
     headway_stream_hub_mark_dirty (self->hub, self);
   if (headway_stream_batch_is_full (&self->batch))
-    write_out (self);
+    write_out (self, g_get_monotonic_time ());
 }
 
 /* --- The sink: runs inside a publish -------------------------------------------------------- */
@@ -134,7 +134,7 @@ headway_stream_writer_new (HeadwayStreamHub *hub,
                            GDestroyNotify released,
                            gpointer released_data)
 {
-  HeadwayStreamWriter *self = g_new0 (HeadwayStreamWriter, 1);
+  HeadwayStreamWriter *self = g_aligned_alloc0 (1, sizeof *self, HEADWAY_CACHE_LINE);
 
   self->sink.klass = &writer_class;
   self->hub = hub;
@@ -196,7 +196,7 @@ headway_stream_writer_free (HeadwayStreamWriter *self, gboolean is_reset)
   headway_stream_batch_clear (&self->batch);
   if (self->released != NULL)
     self->released (self->released_data);
-  g_free (self);
+  g_aligned_free (self);
 }
 
 /* --- Turns ---------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ reason_of_end (HeadwayStreamWriter *self)
 
 /* Everything is read out: the final chunk, and nothing after it. */
 static void
-finish (HeadwayStreamWriter *self)
+finish (HeadwayStreamWriter *self, gint64 now_us)
 {
   self->reason = reason_of_end (self);
   drop_subscription (self);
@@ -221,7 +221,7 @@ finish (HeadwayStreamWriter *self)
   self->owes_heartbeat = FALSE;
   if (self->format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
     headway_stream_batch_append (&self->batch, headway_sse_frame_new_raw (final_chunk, strlen (final_chunk)));
-  write_out (self);
+  write_out (self, now_us);
 }
 
 /* Everything is in the kernel, and of a socket pair the reader can take it from there whatever becomes of our
@@ -276,7 +276,7 @@ pull_portion (HeadwayStreamWriter *self, HeadwayInstant now)
       headway_stream_batch_append (&self->batch, frame);
       headway_event_unref (deliveries[i].event);
     }
-  write_out (self);
+  write_out (self, now.monotonic_us);
 }
 
 /* Several portions a turn, so that a reader that takes them comes up with the publishers, each of
@@ -301,7 +301,7 @@ pull (HeadwayStreamWriter *self, HeadwayInstant now)
   if (!headway_subscription_is_finished (self->subscription))
     self->is_pulling = FALSE;
   else if (!self->is_blocked)
-    finish (self);
+    finish (self, now.monotonic_us);
 }
 
 static gboolean
@@ -310,6 +310,14 @@ is_ended (HeadwayStreamWriter *self)
   HeadwayState state = headway_subscription_get_state (self->subscription);
 
   return state == HEADWAY_STATE_EVICTED || state == HEADWAY_STATE_ENDED;
+}
+
+void
+headway_stream_writer_prefetch (HeadwayStreamWriter *self)
+{
+  __builtin_prefetch (self, TRUE);
+  __builtin_prefetch (&self->batch, TRUE);
+  __builtin_prefetch (self->batch.frames + HEADWAY_CACHE_LINE / sizeof self->batch.frames[0], TRUE);
 }
 
 void
@@ -323,7 +331,7 @@ headway_stream_writer_turn (HeadwayStreamWriter *self, HeadwayInstant now)
     return;
 
   if (self->batch.count > 0)
-    write_out (self);
+    write_out (self, now.monotonic_us);
   if (self->is_blocked || self->is_gone)
     return;
 
