@@ -148,12 +148,12 @@ remove_key (HeadwayQuotaTable *self, Key *key)
   g_hash_table_remove (self->index, key);
 }
 
-void
-headway_quota_table_reclaim (HeadwayQuotaTable *self, guint n, guint64 now_ns)
+static void
+reclaim_behind (HeadwayQuotaTable *self, const GList *first, guint n, guint64 now_ns)
 {
   GList *at = self->keys.tail;
 
-  for (; n > 0 && at != NULL; n--)
+  for (; n > 0 && at != first; n--)
     {
       Key *key = at->data;
 
@@ -161,6 +161,18 @@ headway_quota_table_reclaim (HeadwayQuotaTable *self, guint n, guint64 now_ns)
       if (headway_gcra_is_idle (&key->quota.bytes, now_ns) && headway_gcra_is_idle (&key->quota.events, now_ns))
         remove_key (self, key);
     }
+}
+
+void
+headway_quota_table_reclaim (HeadwayQuotaTable *self, guint n, guint64 now_ns)
+{
+  reclaim_behind (self, NULL, n, now_ns);
+}
+
+void
+headway_quota_table_reclaim_others (HeadwayQuotaTable *self, guint n, guint64 now_ns)
+{
+  reclaim_behind (self, self->keys.head, n, now_ns);
 }
 
 void

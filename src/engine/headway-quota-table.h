@@ -41,6 +41,8 @@ void headway_quota_table_touch (HeadwayQuotaTable *self, HeadwayQuota *quota);
 
 /* Takes out those of the @n keys charged longest ago that are idle at @now_ns. */
 void headway_quota_table_reclaim (HeadwayQuotaTable *self, guint n, guint64 now_ns);
+/* The same, but for the one charged last: a lone publisher would lose its key and get it back at each event. */
+void headway_quota_table_reclaim_others (HeadwayQuotaTable *self, guint n, guint64 now_ns);
 /* Takes out the keys of @scope, whatever they have charged: as much work as there are. */
 void headway_quota_table_forget (HeadwayQuotaTable *self, gconstpointer scope);
 

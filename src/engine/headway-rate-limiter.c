@@ -279,8 +279,8 @@ charge_request (HeadwayRateLimiter *self, Request *request, HeadwayInstant now, 
   Obstacle obstacle;
 
   advance (self, now);
-  headway_quota_table_reclaim (self->principals, RECLAIM_PER_CHARGE, self->now_ns);
-  headway_quota_table_reclaim (self->uids, RECLAIM_PER_CHARGE, self->now_ns);
+  headway_quota_table_reclaim_others (self->principals, RECLAIM_PER_CHARGE, self->now_ns);
+  headway_quota_table_reclaim_others (self->uids, RECLAIM_PER_CHARGE, self->now_ns);
   obstacle = judge_request (self, request);
   if (obstacle.wait_ns > 0)
     {

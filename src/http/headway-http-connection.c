@@ -8,6 +8,7 @@
 #include "http/headway-http-input.h"
 #include "http/headway-http-outbox.h"
 #include "http/headway-http-output.h"
+#include "http/headway-http-wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is read in one turn of the main loop; new_read_source() starts a new one. */
+/* What is read in one turn of the main loop; create_source() starts a new one. */
 #define TURN_BYTES (64 * 1024)
 
 #define HEADERS_US  (15 * G_USEC_PER_SEC)
@@ -39,7 +40,7 @@ struct _HeadwayHttpConnection
   HeadwayHttpOutbox outbox;
   guint flush_id; /* while the socket is full and something waits in the outbox */
 
-  GSource *held_source; /* owned, nullable: libsoup waits on it while nothing may be read */
+  GSource *held_wait; /* owned, nullable: libsoup waits on it while nothing may be read */
   gboolean is_held;
   gboolean is_first;     /* no request has been answered yet */
   gboolean is_begun;     /* libsoup has seen a part of the present request */
@@ -79,7 +80,7 @@ headway_http_connection_finalize (GObject *object)
   HeadwayHttpConnection *self = HEADWAY_HTTP_CONNECTION (object);
 
   g_clear_weak_pointer (&self->message);
-  g_clear_pointer (&self->held_source, g_source_unref);
+  g_clear_pointer (&self->held_wait, g_source_unref);
   headway_http_inbox_clear (&self->inbox);
   headway_http_outbox_clear (&self->outbox);
   G_OBJECT_CLASS (headway_http_connection_parent_class)->finalize (object);
@@ -242,11 +243,11 @@ void
 headway_http_connection_release (HeadwayHttpConnection *self)
 {
   self->is_held = FALSE;
-  if (self->held_source == NULL)
+  if (self->held_wait == NULL)
     return;
 
-  g_source_set_ready_time (self->held_source, 0);
-  g_clear_pointer (&self->held_source, g_source_unref);
+  headway_http_wait_end (self->held_wait);
+  g_clear_pointer (&self->held_wait, g_source_unref);
 }
 
 void
@@ -449,74 +450,43 @@ headway_http_connection_write (HeadwayHttpConnection *self, const void *buffer, 
   return n;
 }
 
-/* A source that is ready at once, or (@is_dormant) not before its ready time is set. Timeouts, since
- * a pollable source wants a child that takes closures. */
 static GSource *
-new_plain_source (gboolean is_dormant)
+new_ended_wait (gpointer stream)
 {
-  GSource *source = g_timeout_source_new (is_dormant ? G_MAXUINT : 0);
+  GSource *wait = headway_http_wait_new (stream, -1, 0, NULL);
 
-  if (is_dormant)
-    g_source_set_ready_time (source, -1);
-  return source;
-}
-
-static GSource *
-new_read_source (HeadwayHttpConnection *self)
-{
-  gboolean may_read = !self->is_held && self->refusal == 0;
-  GSource *source;
-
-  self->turn_bytes = 0;
-  if (self->fd < 0 || self->is_ended || (may_read && self->inbox.is_ended))
-    return new_plain_source (FALSE);
-  if (may_read && (wants_header (self) ? headway_http_inbox_has_block (&self->inbox) : headway_http_inbox_has_body (&self->inbox)))
-    return new_plain_source (FALSE);
-  /* Nothing more to do for now. */
-  flush_output (self);
-  if (may_read)
-    return g_unix_fd_source_new (self->fd, G_IO_IN | G_IO_HUP | G_IO_ERR);
-
-  source = new_plain_source (TRUE);
-  g_clear_pointer (&self->held_source, g_source_unref);
-  self->held_source = g_source_ref (source);
-  return source;
-}
-
-static GSource *
-new_write_source (HeadwayHttpConnection *self)
-{
-  if (self->fd < 0)
-    return new_plain_source (FALSE);
-  return g_unix_fd_source_new (self->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR);
-}
-
-/* Nothing here iterates the main context from within a dispatch, so both sources may recurse: those that may not are
- * blocked and unblocked around each dispatch, with a write to GLib's eventfd each time. */
-static GSource *
-new_pollable_source (gpointer stream, GSource *ready, GCancellable *cancellable)
-{
-  GSource *source = g_pollable_source_new_full (stream, ready, cancellable);
-
-  g_source_set_can_recurse (ready, TRUE);
-  g_source_set_can_recurse (source, TRUE);
-  return source;
+  headway_http_wait_end (wait);
+  return wait;
 }
 
 GSource *
 headway_http_connection_create_read_source (HeadwayHttpConnection *self, GPollableInputStream *stream, GCancellable *cancellable)
 {
-  g_autoptr (GSource) ready = new_read_source (self);
+  gboolean may_read = !self->is_held && self->refusal == 0;
+  GSource *wait;
 
-  return new_pollable_source (stream, ready, cancellable);
+  self->turn_bytes = 0;
+  if (self->fd < 0 || self->is_ended || (may_read && self->inbox.is_ended))
+    return new_ended_wait (stream);
+  if (may_read && (wants_header (self) ? headway_http_inbox_has_block (&self->inbox) : headway_http_inbox_has_body (&self->inbox)))
+    return new_ended_wait (stream);
+  /* Nothing more to do for now. */
+  flush_output (self);
+  if (may_read)
+    return headway_http_wait_new (stream, self->fd, G_IO_IN | G_IO_HUP | G_IO_ERR, cancellable);
+
+  wait = headway_http_wait_new (stream, -1, 0, cancellable);
+  g_clear_pointer (&self->held_wait, g_source_unref);
+  self->held_wait = g_source_ref (wait);
+  return wait;
 }
 
 GSource *
 headway_http_connection_create_write_source (HeadwayHttpConnection *self, GPollableOutputStream *stream, GCancellable *cancellable)
 {
-  g_autoptr (GSource) ready = new_write_source (self);
-
-  return new_pollable_source (stream, ready, cancellable);
+  if (self->fd < 0)
+    return new_ended_wait (stream);
+  return headway_http_wait_new (stream, self->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR, cancellable);
 }
 
 void

@@ -58,15 +58,19 @@ is_own_name (const char *host)
   return g_hostname_is_ip_address (host) || g_ascii_strcasecmp (host, g_get_host_name ()) == 0;
 }
 
+static gboolean
+is_at_place (const char *name, guint port, const HeadwayHttpPlace *place)
+{
+  return port == place->port && (is_loopback_name (name) || (!place->is_loopback && is_own_name (name)));
+}
+
 gboolean
 headway_http_gate_is_host (const char *host, const HeadwayHttpPlace *place)
 {
   g_autofree char *name = NULL;
   guint port;
 
-  if (!split_host (host, &name, &port) || port != place->port)
-    return FALSE;
-  return is_loopback_name (name) || (!place->is_loopback && is_own_name (name));
+  return split_host (host, &name, &port) && is_at_place (name, port, place);
 }
 
 /* A request line may name another host than the header does. */
@@ -74,17 +78,10 @@ static gboolean
 is_target_host (HeadwayHttpRequest *request, const HeadwayHttpPlace *place)
 {
   GUri *uri = soup_server_message_get_uri (request->message);
-  g_autoptr (GString) target = NULL;
-  const char *host;
 
   if (uri == NULL)
     return TRUE;
-
-  host = g_uri_get_host (uri);
-  target = g_string_new (NULL);
-  g_string_printf (target, strchr (host, ':') != NULL ? "[%s]" : "%s", host);
-  g_string_append_printf (target, ":%d", g_uri_get_port (uri) > 0 ? g_uri_get_port (uri) : HTTP_PORT);
-  return headway_http_gate_is_host (target->str, place);
+  return is_at_place (g_uri_get_host (uri), g_uri_get_port (uri) > 0 ? (guint) g_uri_get_port (uri) : HTTP_PORT, place);
 }
 
 static gboolean
@@ -238,8 +235,12 @@ check_path (HeadwayHttpRequest *request)
 {
   GUri *uri = soup_server_message_get_uri (request->message);
   const char *path = uri != NULL ? g_uri_get_path (uri) : "%";
-  GString *decoded = headway_http_unescape (path, strlen (path), FALSE);
+  GString *decoded;
 
+  if (strchr (path, '%') == NULL && g_str_is_ascii (path))
+    return TRUE;
+
+  decoded = headway_http_unescape (path, strlen (path), FALSE);
   if (decoded == NULL)
     {
       headway_http_request_answer_text (request, 400, "invalid_request", "the path has a bad escape or is not UTF-8");

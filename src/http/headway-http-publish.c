@@ -169,10 +169,9 @@ add_event (HeadwayHttpRequest *request, const HeadwayJson *json, HeadwayInstant 
 }
 
 static gboolean
-add_events (HeadwayHttpRequest *request, const HeadwayJson *json)
+add_events (HeadwayHttpRequest *request, const HeadwayJson *json, HeadwayInstant now)
 {
   Publish *publish = request->data;
-  HeadwayInstant now = headway_clock_now ();
   HeadwayJsonIter iter;
   HeadwayJson element;
 
@@ -208,6 +207,7 @@ publish_body (HeadwayHttpRequest *request)
   g_autoptr (GError) error = NULL;
   Publish *publish = request->data;
   gboolean is_array = starts_array (request->body);
+  HeadwayInstant now = headway_clock_now ();
   HeadwayJson json;
 
   if (!is_array && request->body->len > headway_http_publish_object_max (request))
@@ -224,14 +224,14 @@ publish_body (HeadwayHttpRequest *request)
       refuse (request, error);
       return;
     }
-  if (!add_events (request, &json))
+  if (!add_events (request, &json, now))
     return;
   if (headway_batch_get_count (publish->batch) == 0)
     {
       headway_http_request_answer (request, 200, g_string_new ("{\"count\":0}"));
       return;
     }
-  headway_bus_table_ensure (table, request->bus_name->str, request->caller.uid, headway_clock_now (), bus_ready,
+  headway_bus_table_ensure (table, request->bus_name->str, request->caller.uid, now, bus_ready,
                             headway_http_request_ref (request));
 }
 
@@ -285,6 +285,7 @@ check_coding (HeadwayHttpRequest *request)
 {
   SoupMessageHeaders *headers = soup_server_message_get_request_headers (request->message);
   const char *coding = soup_message_headers_get_list (headers, "Content-Encoding");
+  const char *type = soup_message_headers_get_one (headers, "Content-Type");
   g_autoptr (GHashTable) parameters = NULL;
   const char *charset = NULL;
 
@@ -294,7 +295,7 @@ check_coding (HeadwayHttpRequest *request)
                                         "Content-Encoding is not supported, send the body as it is");
       return FALSE;
     }
-  if (soup_message_headers_get_content_type (headers, &parameters) != NULL)
+  if (type != NULL && strchr (type, ';') != NULL && soup_message_headers_get_content_type (headers, &parameters) != NULL)
     charset = g_hash_table_lookup (parameters, "charset");
   if (charset != NULL && g_ascii_strcasecmp (charset, "utf-8") != 0 && g_ascii_strcasecmp (charset, "utf8") != 0)
     {

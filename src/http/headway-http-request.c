@@ -10,14 +10,17 @@
 
 #include <string.h>
 
-#define DATA_KEY     "headway-http-request"
 #define CONTENT_TYPE "application/json; charset=utf-8"
 
-/* --- Life ----------------------------------------------------------------------------------- */
+/* A body that says it is no larger needs no signal for its pieces, and no part of what large ones share. */
+#define WHOLE_BODY_MAX (8 * 1024)
 
-/* The message goes, or its client does: whatever is answered now reaches nobody. */
-static void
-forget_message (HeadwayHttpRequest *self)
+static G_DEFINE_QUARK (headway-http-request, message_data)
+
+                       /* --- Life ----------------------------------------------------------------------------------- */
+
+                       /* The message goes, or its client does: whatever is answered now reaches nobody. */
+                       static void forget_message (HeadwayHttpRequest *self)
 {
   if (self->message == NULL)
     return;
@@ -105,14 +108,14 @@ headway_http_request_new (HeadwayHttpServer *server, HeadwayHttpConnection *conn
   self->is_body_complete = !self->has_body;
   soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
   g_signal_connect_swapped (message, "disconnected", G_CALLBACK (forget_message), self);
-  g_object_set_data_full (G_OBJECT (message), DATA_KEY, self, message_destroyed);
+  g_object_set_qdata_full (G_OBJECT (message), message_data_quark (), self, message_destroyed);
   return self;
 }
 
 HeadwayHttpRequest *
 headway_http_request_from_message (SoupServerMessage *message)
 {
-  return g_object_get_data (G_OBJECT (message), DATA_KEY);
+  return g_object_get_qdata (G_OBJECT (message), message_data_quark ());
 }
 
 gboolean
@@ -168,17 +171,37 @@ gboolean
 headway_http_request_collect (HeadwayHttpRequest *self, gsize max)
 {
   SoupMessageHeaders *headers = soup_server_message_get_request_headers (self->message);
+  guint64 length;
 
   self->body_max = max;
   if (self->body == NULL)
     self->body = g_byte_array_new ();
-  if (soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CONTENT_LENGTH &&
-      (guint64) soup_message_headers_get_content_length (headers) > max)
+  if (soup_message_headers_get_encoding (headers) != SOUP_ENCODING_CONTENT_LENGTH)
+    return TRUE;
+
+  length = (guint64) soup_message_headers_get_content_length (headers);
+  if (length > max)
     {
       answer_too_large (self, max);
       return FALSE;
     }
+  if (length <= WHOLE_BODY_MAX)
+    {
+      self->is_whole = TRUE;
+      soup_message_body_set_accumulate (soup_server_message_get_request_body (self->message), TRUE);
+    }
   return TRUE;
+}
+
+static void
+collect_whole (HeadwayHttpRequest *self)
+{
+  g_autoptr (GBytes) bytes = soup_message_body_flatten (soup_server_message_get_request_body (self->message));
+  gsize length;
+  const char *data = g_bytes_get_data (bytes, &length);
+
+  if (length > 0)
+    collect_chunk (self, data, length);
 }
 
 static void
@@ -200,7 +223,7 @@ void
 headway_http_request_read (HeadwayHttpRequest *self, const HeadwayHttpRequestClass *klass)
 {
   self->klass = klass;
-  if (self->has_body)
+  if (self->has_body && !self->is_whole)
     g_signal_connect (self->message, "got-chunk", G_CALLBACK (got_chunk), self);
 }
 
@@ -210,6 +233,8 @@ headway_http_request_body_done (HeadwayHttpRequest *self)
   g_autoptr (HeadwayHttpRequest) alive = headway_http_request_ref (self);
 
   self->is_body_complete = TRUE;
+  if (self->is_whole && headway_http_request_is_open (self))
+    collect_whole (self);
   if (!headway_http_request_is_open (self))
     return;
 

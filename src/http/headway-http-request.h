@@ -49,6 +49,7 @@ struct _HeadwayHttpRequest
   GByteArray *body;                     /* owned, nullable: what headway_http_request_collect() has */
   gsize body_max;
   gboolean has_body; /* there is one to read */
+  gboolean is_whole; /* libsoup collects it: it is small */
   gboolean is_body_complete;
   gboolean is_answered;
   gboolean is_paused;

@@ -72,6 +72,20 @@ test_reclaim_looks_at_so_many_of_the_oldest (void)
 }
 
 static void
+test_reclaim_of_others_spares_the_one_charged_last (void)
+{
+  g_autoptr (HeadwayQuotaTable) table = headway_quota_table_new (10);
+
+  headway_quota_table_reclaim_others (table, 2, 10);
+  for (guint i = 1; i <= 3; i++)
+    add (table, 1, i, 10);
+  headway_quota_table_touch (table, headway_quota_table_lookup (table, KEY (1), KEY (2)));
+  headway_quota_table_reclaim_others (table, 10, 10);
+  g_assert_cmpuint (headway_quota_table_size (table), ==, 1);
+  g_assert_nonnull (headway_quota_table_lookup (table, KEY (1), KEY (2)));
+}
+
+static void
 test_full_table_has_one_quota_in_common (void)
 {
   g_autoptr (HeadwayQuotaTable) table = headway_quota_table_new (2);
@@ -145,6 +159,7 @@ main (int argc, char **argv)
   g_test_add_func ("/quota-table/reclaim/takes-what-says-nothing", test_reclaim_takes_what_says_nothing);
   g_test_add_func ("/quota-table/reclaim/heeds-both-times", test_reclaim_heeds_both_times);
   g_test_add_func ("/quota-table/reclaim/looks-at-so-many-of-the-oldest", test_reclaim_looks_at_so_many_of_the_oldest);
+  g_test_add_func ("/quota-table/reclaim/of-others-spares-the-one-charged-last", test_reclaim_of_others_spares_the_one_charged_last);
   g_test_add_func ("/quota-table/full/has-one-quota-in-common", test_full_table_has_one_quota_in_common);
   g_test_add_func ("/quota-table/forget/takes-one-scope", test_forget_takes_one_scope);
   g_test_add_func ("/quota-table/forget/again-and-anew", test_forget_again_and_anew);
