@@ -3,6 +3,8 @@
 """Measures Headway beside its peers and the physical limits, and holds it to its goals.
 
 Servers run on the first core, generators on the second. The contenders of a row take turns with fresh servers, medians are told.
+A goal is judged round by round, and the median of its values counts: a shared machine is now fast and now slow, and what ran in
+turn within seconds had the same of it.
 A run in which other processes used more than 0.15 of a core is dirty: it is thrown away and repeated, up to three times; a row
 whose runs stay dirty gets no verdict, unless --keep-dirty says that this is a trial. Peers that are not installed are named.
 Writes results.json, report.txt and growth.svg. Ends with 1 if a goal is missed.
@@ -67,8 +69,9 @@ def measure_row(row, scale, keep_dirty):
     from contenders import Failed, Missing  # pylint: disable=import-outside-toplevel
     found = {name: [] for name in row.runs}
     problems, dirty = {}, 0
-    for _ in range(row.repetitions or scale.repetitions):
-        for name, run in row.runs.items():
+    for number in range(row.repetitions or (scale.goal_repetitions if row.goals else scale.repetitions)):
+        # There and back: what comes last in one round comes first in the next.
+        for name, run in list(row.runs.items())[::-1 if number % 2 else 1]:
             if name in problems:
                 continue
             try:
@@ -95,16 +98,18 @@ def judge(goal, contenders):
     verdict = {'work': goal.work, 'limit': goal.limit, 'unit': goal.unit, 'value': None}
     unmeasured = []
 
-    def median(name, number):
+    def number_of(name, number, turn):
         if 'median' not in contenders[name]:
             unmeasured.append(f'{name}: {contenders[name]["problem"]}')
             return 1
-        return contenders[name]['median'][number]
+        return contenders[name]['all'][turn][number]
 
-    value = goal.value(median)
+    turns = min((len(contender['all']) for contender in contenders.values() if 'median' in contender), default=1)
+    values = [goal.value(lambda name, number, turn=turn: number_of(name, number, turn)) for turn in range(turns)]
     if unmeasured:
         return {**verdict, 'verdict': 'not measured: ' + '; '.join(dict.fromkeys(unmeasured))}
-    return {**verdict, 'value': value, 'verdict': 'met' if goal.is_met(value) else 'missed'}
+    value = statistics.median(values)
+    return {**verdict, 'value': value, 'lowest': min(values), 'highest': max(values), 'verdict': 'met' if goal.is_met(value) else 'missed'}
 
 
 def choose(rows, arguments):
@@ -145,10 +150,11 @@ def main():
         signal.signal(number, on_terminate)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    scale = all_of.Scale(0.4, 0.2, 1) if arguments.quick else all_of.Scale()
+    scale = all_of.Scale(0.4, 0.2, 1, 1) if arguments.quick else all_of.Scale()
     scale.seconds = arguments.seconds or scale.seconds
     scale.repetitions = arguments.repetitions or scale.repetitions
-    results = {'machine': report.machine(), 'seconds': scale.seconds, 'repetitions': scale.repetitions, 'is_trial': arguments.keep_dirty, 'rows': {}}
+    scale.goal_repetitions = arguments.repetitions or scale.goal_repetitions
+    results = {'machine': report.machine(), 'seconds': scale.seconds, 'repetitions': scale.repetitions, 'goal_repetitions': scale.goal_repetitions, 'is_trial': arguments.keep_dirty, 'rows': {}}
     output = arguments.output or os.path.join(arguments.build, 'bench')
     os.makedirs(output, exist_ok=True)
     begin = time.monotonic()

@@ -67,8 +67,15 @@ def value_text(goal):
     return '' if goal['value'] is None else f'{number_text(goal["value"])} {goal["unit"]}'.strip()
 
 
+def spread_text(goal, before=''):
+    """The least and the most of its rounds."""
+    if goal.get('lowest') == goal.get('highest'):
+        return ''
+    return f'{before}{number_text(goal["lowest"])} to {number_text(goal["highest"])}'
+
+
 def goal_text(goal):
-    return f'{goal["work"]}: {value_text(goal) or "-"} (goal {goal["limit"]} {goal["unit"]}'.rstrip() + f') {goal["verdict"]}'
+    return f'{goal["work"]}: {value_text(goal) or "-"} (goal {goal["limit"]} {goal["unit"]}'.rstrip() + f'{spread_text(goal, ", ")}) {goal["verdict"]}'
 
 
 def all_goals(results):
@@ -148,9 +155,9 @@ def markdown_table(heads, body):
 def markdown(results, growth):
     """Name of a mark in the document → what stands there."""
     texts = {'machine': ', '.join(f'{name} {version}' for name, version in results['machine'].items()) +
-                        f'. Each run {results["seconds"]:g} s, medians of {results["repetitions"]}.'}
-    texts['goals'] = markdown_table(['work', 'goal', 'measured', 'verdict'],
-                                    [[goal['work'], f'{goal["limit"]} {goal["unit"]}'.strip(), value_text(goal), goal['verdict']] for goal in all_goals(results)])
+                        f'. Each run {results["seconds"]:g} s, medians of {results["repetitions"]}, of {results["goal_repetitions"]} where there is a goal.'}
+    texts['goals'] = markdown_table(['work', 'goal', 'measured', 'least to most', 'verdict'],
+                                    [[goal['work'], f'{goal["limit"]} {goal["unit"]}'.strip(), value_text(goal), spread_text(goal), goal['verdict']] for goal in all_goals(results)])
     if curves_of(results, growth):
         texts['growth'] = '![Cost relative to that of the smallest size](growth.svg)'
     for group in GROUPS:
