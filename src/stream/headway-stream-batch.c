@@ -98,7 +98,8 @@ get_group (const HeadwayStreamBatch *self, HeadwayStreamFormat format)
   gsize bytes;
   guint n;
 
-  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED)
+  /* No format has more bytes of a frame than a chunk. */
+  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED || self->bytes <= GROUP_BYTES_MAX)
     return self->count;
 
   bytes = headway_sse_frame_get_length (self->frames[0], format) - self->offset;
@@ -112,7 +113,7 @@ get_group (const HeadwayStreamBatch *self, HeadwayStreamFormat format)
 }
 
 static gssize
-send_pieces (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat format)
+send_pieces (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat format, gsize *offered)
 {
   struct iovec pieces[HEADWAY_STREAM_BATCH_FRAMES * HEADWAY_SSE_FRAME_PIECES];
   struct msghdr message = { .msg_iov = pieces };
@@ -129,11 +130,20 @@ send_pieces (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamForma
     }
   message.msg_iov->iov_base = (char *) message.msg_iov->iov_base + offset;
   message.msg_iov->iov_len -= offset;
+  *offered = 0;
+  for (guint i = 0; i < message.msg_iovlen; i++)
+    *offered += message.msg_iov[i].iov_len;
   return sendmsg (fd, &message, SEND_FLAGS);
 }
 
+/* @offered: (out): bytes of the @n frames that are not written yet. */
 static gssize
-send_once (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat format, HeadwayStreamJoint *joint)
+send_once (const HeadwayStreamBatch *self,
+           guint n,
+           int fd,
+           HeadwayStreamFormat format,
+           HeadwayStreamJoint *joint,
+           gsize *offered)
 {
   const GByteArray *whole;
 
@@ -142,13 +152,15 @@ send_once (const HeadwayStreamBatch *self, guint n, int fd, HeadwayStreamFormat 
       struct iovec pieces[HEADWAY_SSE_FRAME_PIECES];
 
       headway_sse_frame_get_pieces (self->frames[0], format, pieces);
-      return send (fd, (const char *) pieces[0].iov_base + self->offset, pieces[0].iov_len - self->offset, SEND_FLAGS);
+      *offered = pieces[0].iov_len - self->offset;
+      return send (fd, (const char *) pieces[0].iov_base + self->offset, *offered, SEND_FLAGS);
     }
 
   whole = n == self->count ? joint_get (joint, self, format) : NULL;
-  if (whole != NULL)
-    return send (fd, whole->data, whole->len, SEND_FLAGS);
-  return send_pieces (self, n, fd, format);
+  if (whole == NULL)
+    return send_pieces (self, n, fd, format, offered);
+  *offered = whole->len;
+  return send (fd, whole->data, whole->len, SEND_FLAGS);
 }
 
 /* Drops what the kernel has taken. */
@@ -157,12 +169,6 @@ consume (HeadwayStreamBatch *self, gsize written, HeadwayStreamFormat format)
 {
   guint done = 0;
 
-  /* A chunk is the whole frame: what readers that keep up have is all gone at once. */
-  if (format == HEADWAY_STREAM_FORMAT_SSE_CHUNKED && self->offset + written == self->bytes)
-    {
-      headway_stream_batch_clear (self);
-      return;
-    }
   written += self->offset;
   while (done < self->count && written >= headway_sse_frame_get_length (self->frames[done], format))
     {
@@ -189,10 +195,11 @@ headway_stream_batch_write (HeadwayStreamBatch *self,
     {
       guint group = get_group (self, format);
       guint before = self->count;
+      gsize offered;
       gssize n;
 
       do
-        n = send_once (self, group, fd, format, joint);
+        n = send_once (self, group, fd, format, joint, &offered);
       while (n < 0 && errno == EINTR);
 
       stats->writes++;
@@ -202,6 +209,12 @@ headway_stream_batch_write (HeadwayStreamBatch *self,
 
       *written += (gsize) n;
       stats->bytes += (guint64) n;
+      /* Of a reader that keeps up all is gone at once: no frame need be asked for its length. */
+      if ((gsize) n == offered && group == before)
+        {
+          headway_stream_batch_clear (self);
+          break;
+        }
       consume (self, (gsize) n, format);
       /* A short write is a full socket; asking again would only say so. */
       if (before - self->count < group)

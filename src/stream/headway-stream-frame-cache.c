@@ -90,24 +90,31 @@ build (HeadwayStreamFrameCache *self, Slot *slot, HeadwayEvent *event, guint64 r
   return frame;
 }
 
-HeadwaySseFrame *
-headway_stream_frame_cache_get (HeadwayStreamFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+/* Apart, so that a hit has no registers to save. */
+G_NO_INLINE static HeadwaySseFrame *
+look_up (HeadwayStreamFrameCache *self, HeadwayEvent *event, guint64 resume_id)
 {
-  Slot *slot = self->last;
+  Slot *slot;
 
-  if (G_UNLIKELY (resume_id != headway_event_get_id (event)))
-    return headway_sse_frame_new (event, resume_id);
-  if (slot != NULL && slot->event == event)
-    return headway_sse_frame_ref (slot->frame);
   /* A notice goes to one reader. */
-  if (resume_id == 0)
-    return headway_sse_frame_new (event, 0);
+  if (resume_id == 0 || resume_id != headway_event_get_id (event))
+    return headway_sse_frame_new (event, resume_id);
 
   slot = &self->slots[hash_event (event)];
   if (slot->event != event)
     return build (self, slot, event, resume_id);
   self->last = slot;
   return headway_sse_frame_ref (slot->frame);
+}
+
+HeadwaySseFrame *
+headway_stream_frame_cache_get (HeadwayStreamFrameCache *self, HeadwayEvent *event, guint64 resume_id)
+{
+  Slot *slot = self->last;
+
+  if (G_LIKELY (slot != NULL && slot->event == event && resume_id == headway_event_get_id (event)))
+    return headway_sse_frame_ref (slot->frame);
+  return look_up (self, event, resume_id);
 }
 
 /* Who keeps up resumes from what he got last, and so do all who keep up. */
