@@ -5,7 +5,6 @@
 
 #include "daemon/headway-journal.h"
 #include "engine/headway-storm-monitor.h"
-#include "wire/headway-clock.h"
 
 /* Counted: the table and every bus hold one reference besides the daemon's, since buses may outlive it. */
 struct _HeadwayStormWatch
@@ -26,12 +25,12 @@ on_storm (const HeadwayStormReport *report, gpointer user_data)
 }
 
 static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   HeadwayStormWatch *self = user_data;
 
   if (self->monitor != NULL)
-    headway_storm_monitor_add (self->monitor, headway_event_get_topic (event), headway_clock_now ());
+    headway_storm_monitor_add (self->monitor, headway_event_get_topic (event), now);
 }
 
 static void

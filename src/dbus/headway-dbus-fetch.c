@@ -152,7 +152,7 @@ static void look_in_next_turn (HeadwayDBusFetch *self);
 
 /* Collects until the present dispatch ends, then answers. */
 static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   HeadwayDBusFetch *self = user_data;
 

@@ -148,7 +148,7 @@ publish_event (HeadwayBus *self, HeadwayEvent *event, HeadwayOutcome *outcome, H
   headway_event_set_id (event, ++self->last_id);
   count_published (self, event, headway_event_passes_filters (event) ? HEADWAY_EVENT_KIND_SESSION_CLOSED : HEADWAY_EVENT_KIND_EVENT);
   headway_ring_append (self->ring, event);
-  headway_observer_list_notify (&self->observers, self, event);
+  headway_observer_list_notify (&self->observers, self, event, now);
   matches = headway_subscription_set_match (&self->subscriptions, event);
   for (guint i = 0; i < matches->len; i++)
     {

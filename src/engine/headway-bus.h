@@ -67,9 +67,9 @@ void headway_bus_close_session (HeadwayBus *self, HeadwayInstant now);
 /* From headway_bus_close_session() on. */
 gboolean headway_bus_is_closing (HeadwayBus *self);
 
-/* Runs @func for every event, before it is offered to subscriptions, until it is removed. An
+/* Runs @func for every event, @now as of its publish, before it is offered to subscriptions, until it is removed. An
  * observer may publish (that runs when the present publish has ended), add and remove observers. */
-typedef void (*HeadwayObserver) (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data);
+typedef void (*HeadwayObserver) (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data);
 guint headway_bus_add_observer (HeadwayBus *self, HeadwayObserver func, gpointer user_data, GDestroyNotify destroy);
 void headway_bus_remove_observer (HeadwayBus *self, guint observer);
 

@@ -64,7 +64,7 @@ headway_observer_list_remove (HeadwayObserverList *self, guint id)
 }
 
 void
-headway_observer_list_notify (HeadwayObserverList *self, HeadwayBus *bus, HeadwayEvent *event)
+headway_observer_list_notify (HeadwayObserverList *self, HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now)
 {
   guint n = self->observers->len;
 
@@ -76,7 +76,7 @@ headway_observer_list_notify (HeadwayObserverList *self, HeadwayBus *bus, Headwa
       Observer observer = g_array_index (self->observers, Observer, i);
 
       if (observer.id != 0)
-        observer.func (bus, event, observer.user_data);
+        observer.func (bus, event, now, observer.user_data);
     }
   self->is_notifying = FALSE;
   for (guint i = self->observers->len; i > 0; i--)

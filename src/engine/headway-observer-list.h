@@ -27,6 +27,6 @@ guint headway_observer_list_add (HeadwayObserverList *self,
                                  GDestroyNotify destroy);
 void headway_observer_list_remove (HeadwayObserverList *self, guint id);
 /* Does not nest: an observer's publish waits. */
-void headway_observer_list_notify (HeadwayObserverList *self, HeadwayBus *bus, HeadwayEvent *event);
+void headway_observer_list_notify (HeadwayObserverList *self, HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now);
 
 G_END_DECLS

@@ -338,7 +338,7 @@ test_dispatch_pub_many (TestDispatch *f, const char *words)
 }
 
 static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   g_autofree char *data = data_of (event);
 

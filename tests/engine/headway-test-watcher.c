@@ -13,7 +13,7 @@ test_batch_on (HeadwayBus *bus, const char *topic, HeadwayBatchDone done, gpoint
 }
 
 void
-test_watcher_see (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+test_watcher_see (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   TestWatcher *self = user_data;
 

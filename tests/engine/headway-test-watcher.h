@@ -17,7 +17,7 @@ typedef struct
 TestWatcher test_watcher (TestBus *t);
 void test_watcher_clear (TestWatcher *self);
 /* The HeadwayObserver; its user data is a TestWatcher. */
-void test_watcher_see (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data);
+void test_watcher_see (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data);
 
 /* One event with that topic. (transfer full) */
 HeadwayBatch *test_batch_on (HeadwayBus *bus, const char *topic, HeadwayBatchDone done, gpointer user_data);

@@ -26,7 +26,7 @@ on_done_note (HeadwayBatch *batch, const GError *error, gpointer user_data)
 }
 
 static void
-on_event_second_publisher (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_second_publisher (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   GString *order = user_data;
 
@@ -98,7 +98,7 @@ publish_last_words (gpointer user_data)
 }
 
 static void
-on_event_remove_self (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_remove_self (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   headway_bus_remove_observer (bus, 1);
 }
@@ -141,7 +141,7 @@ test_observer_removes_another (void)
 }
 
 static void
-on_event_add_many (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_add_many (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   if (headway_event_get_id (event) == 1)
     for (guint i = 0; i < 50; i++)
@@ -183,7 +183,7 @@ test_observers_go_with_the_bus (void)
 
 /* As an interleaving: eight publishers in turn, each tenth publish with one nested in it. */
 static void
-on_event_nest (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_nest (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   guint *n_left = user_data;
 
@@ -236,7 +236,7 @@ test_case_59 (void)
 }
 
 static void
-on_event_tally (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_tally (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   ++*(guint64 *) user_data;
 }

@@ -165,7 +165,7 @@ any_peer (Model *self)
 
 /* What becomes of a publish is seen by the observer, in order of ids. */
 static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   Model *self = user_data;
   guint principal = principal_of (event);

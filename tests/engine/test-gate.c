@@ -71,7 +71,7 @@ typedef struct
 } Swap;
 
 static void
-swap_inside (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+swap_inside (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   Swap *swap = user_data;
 

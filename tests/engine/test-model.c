@@ -216,7 +216,7 @@ pick (guint n)
 }
 
 static void
-on_event (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   guint64 id = headway_event_get_id (event);
   HeadwayBatch *batch;

@@ -13,7 +13,7 @@ observed_text (void)
 }
 
 static void
-note (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+note (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   test_route_append (user_data, event);
 }
@@ -40,7 +40,7 @@ typedef struct
 } Nested;
 
 static void
-publish_nested (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+publish_nested (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   Nested *nested = user_data;
 
@@ -96,7 +96,7 @@ typedef struct
 } Leaver;
 
 static void
-leave (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+leave (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   Leaver *leaver = user_data;
 
@@ -178,7 +178,7 @@ test_ids_begin_at_one (void)
 
 /* Case 60. */
 static void
-tally (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+tally (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   ++*(guint *) user_data;
 }

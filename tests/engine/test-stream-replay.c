@@ -173,7 +173,7 @@ test_case_43 (void)
 }
 
 static void
-on_event_subscribe (HeadwayBus *bus, HeadwayEvent *event, gpointer user_data)
+on_event_subscribe (HeadwayBus *bus, HeadwayEvent *event, HeadwayInstant now, gpointer user_data)
 {
   HeadwaySubscription **subscription = user_data;
   HeadwaySubscribeOptions options;
