@@ -107,7 +107,6 @@ headway_http_request_new (HeadwayHttpServer *server, HeadwayHttpConnection *conn
                    (encoding == SOUP_ENCODING_CONTENT_LENGTH && soup_message_headers_get_content_length (headers) > 0);
   self->is_body_complete = !self->has_body;
   soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
-  g_signal_connect_swapped (message, "disconnected", G_CALLBACK (forget_message), self);
   g_object_set_qdata_full (G_OBJECT (message), message_data_quark (), self, message_destroyed);
   return self;
 }
@@ -219,12 +218,26 @@ got_chunk (SoupServerMessage *message, GBytes *chunk, HeadwayHttpRequest *self)
     collect_chunk (self, bytes, length);
 }
 
+/* For those that others may hold while libsoup waits: of a client that leaves before, all that goes is the message. */
+static void
+watch_client (HeadwayHttpRequest *self)
+{
+  if (self->is_watched)
+    return;
+
+  self->is_watched = TRUE;
+  g_signal_connect_swapped (self->message, "disconnected", G_CALLBACK (forget_message), self);
+}
+
 void
 headway_http_request_read (HeadwayHttpRequest *self, const HeadwayHttpRequestClass *klass)
 {
   self->klass = klass;
-  if (self->has_body && !self->is_whole)
-    g_signal_connect (self->message, "got-chunk", G_CALLBACK (got_chunk), self);
+  if (!self->has_body || self->is_whole)
+    return;
+
+  watch_client (self);
+  g_signal_connect (self->message, "got-chunk", G_CALLBACK (got_chunk), self);
 }
 
 void
@@ -244,6 +257,7 @@ headway_http_request_body_done (HeadwayHttpRequest *self)
     return;
 
   self->is_paused = TRUE;
+  watch_client (self);
   headway_http_connection_set_phase (self->connection, HEADWAY_HTTP_PHASE_HANDLING);
   soup_server_message_pause (self->message);
 }

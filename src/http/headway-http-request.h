@@ -53,6 +53,7 @@ struct _HeadwayHttpRequest
   gboolean is_body_complete;
   gboolean is_answered;
   gboolean is_paused;
+  gboolean is_watched; /* we are told when its client leaves */
 };
 
 /* (transfer full); attached to @message, which keeps it. */
