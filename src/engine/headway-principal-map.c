@@ -64,17 +64,22 @@ resize (HeadwayPrincipalMap *self, gsize n_slots)
   g_free (old);
 }
 
-void
-headway_principal_map_insert (HeadwayPrincipalMap *self,
-                              const HeadwayPrincipal *principal,
-                              HeadwayPrincipalQueue *queue)
+HeadwayPrincipalQueue **
+headway_principal_map_place (HeadwayPrincipalMap *self, const HeadwayPrincipal *principal)
 {
+  Slot *slot;
+
   if (self->slots == NULL)
     resize (self, SLOTS_MIN);
   else if (self->length * 2 > self->mask)
     resize (self, (self->mask + 1) * 2);
-  self->slots[find (self, principal)] = (Slot){ principal, queue };
-  self->length++;
+  slot = &self->slots[find (self, principal)];
+  if (slot->principal == NULL)
+    {
+      slot->principal = principal;
+      self->length++;
+    }
+  return &slot->queue;
 }
 
 void

@@ -25,10 +25,14 @@ void headway_principal_map_init (HeadwayPrincipalMap *self);
 void headway_principal_map_clear (HeadwayPrincipalMap *self);
 /* Returns: (transfer none) (nullable). */
 HeadwayPrincipalQueue *headway_principal_map_lookup (const HeadwayPrincipalMap *self, const HeadwayPrincipal *principal);
-/* @principal has no queue yet, and lives as long as it stands here. */
-void headway_principal_map_insert (HeadwayPrincipalMap *self,
-                                   const HeadwayPrincipal *principal,
-                                   HeadwayPrincipalQueue *queue);
+/**
+ * headway_principal_map_place:
+ * @principal: lives as long as it stands here
+ *
+ * Returns: (transfer none): where the queue of @principal stands, until the map changes; NULL in there: it has none,
+ *   and gets what the caller puts there, which he must.
+ */
+HeadwayPrincipalQueue **headway_principal_map_place (HeadwayPrincipalMap *self, const HeadwayPrincipal *principal);
 /* @principal has a queue. */
 void headway_principal_map_remove (HeadwayPrincipalMap *self, const HeadwayPrincipal *principal);
 

@@ -9,18 +9,11 @@ void
 headway_principal_queue_init (HeadwayPrincipalQueue *self, HeadwayPrincipal *principal)
 {
   *self = (HeadwayPrincipalQueue){
-    .principal = principal != NULL ? headway_principal_ref (principal) : NULL,
+    .principal = principal,
     .ring.data = self,
     .class_link.data = self,
     .size_class = -1,
   };
-}
-
-void
-headway_principal_queue_clear (HeadwayPrincipalQueue *self)
-{
-  g_assert (self->fifo.length == 0 && self->gap == NULL);
-  g_clear_pointer (&self->principal, headway_principal_unref);
 }
 
 void

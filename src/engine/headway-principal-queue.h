@@ -33,7 +33,7 @@ typedef struct
 struct _HeadwayPrincipalQueue
 {
   GQueue fifo;                 /* HeadwayQueueNode, by id */
-  HeadwayPrincipal *principal; /* owned, nullable: NULL for the overflow queue of several */
+  HeadwayPrincipal *principal; /* borrowed from its events, nullable: NULL for the overflow queue of several */
   guint64 bytes;               /* cost of all */
   guint64 spared_bytes;        /* cost of those that eviction spares */
   GList *ordinary;             /* link in `fifo` of the first one that it does not spare */
@@ -49,8 +49,6 @@ struct _HeadwayPrincipalQueue
 
 /* @principal: (nullable). */
 void headway_principal_queue_init (HeadwayPrincipalQueue *self, HeadwayPrincipal *principal);
-/* It holds nothing any more. */
-void headway_principal_queue_clear (HeadwayPrincipalQueue *self);
 
 /* Appends @node, whose event, cost and is_spared are set. */
 void headway_principal_queue_push (HeadwayPrincipalQueue *self, HeadwayQueueNode *node);

@@ -79,7 +79,7 @@ queue_new (HeadwayRoute *self, HeadwayPrincipal *principal)
 static void
 queue_free (HeadwayRoute *self, HeadwayPrincipalQueue *queue)
 {
-  headway_principal_queue_clear (queue);
+  g_assert (queue->fifo.length == 0 && queue->gap == NULL);
   if (self->n_free_queues == FREE_QUEUES_MAX)
     {
       g_free (queue);
@@ -103,16 +103,21 @@ headway_route_lookup (const HeadwayRoute *self, const HeadwayPrincipal *principa
 static HeadwayPrincipalQueue *
 ensure_queue (HeadwayRoute *self, HeadwayPrincipal *principal)
 {
-  HeadwayPrincipalQueue *queue = headway_route_lookup (self, principal);
+  HeadwayPrincipalQueue *queue;
 
-  if (queue != NULL)
-    return queue;
+  if (self->overflow != NULL && g_hash_table_contains (self->overflowed, principal))
+    return self->overflow;
   if (self->queues.length < self->options.principals)
     {
-      queue = queue_new (self, principal);
-      headway_principal_map_insert (&self->queues, principal, queue);
-      return queue;
+      HeadwayPrincipalQueue **place = headway_principal_map_place (&self->queues, principal);
+
+      if (*place == NULL)
+        *place = queue_new (self, principal);
+      return *place;
     }
+  queue = headway_principal_map_lookup (&self->queues, principal);
+  if (queue != NULL)
+    return queue;
   if (self->overflow == NULL)
     self->overflow = queue_new (self, NULL);
   if (self->overflowed == NULL)
@@ -472,12 +477,13 @@ headway_route_drop (HeadwayRoute *self)
 
       g_clear_pointer (&node->gap, headway_gap_free);
       unlink_node (self, node);
+      if (queue->fifo.length == 0)
+        {
+          headway_scheduler_remove (&self->scheduler, queue);
+          g_clear_pointer (&queue->gap, headway_gap_free);
+          remove_queue (self, queue);
+        }
       node_free (self, node);
-      if (queue->fifo.length > 0)
-        continue;
-      headway_scheduler_remove (&self->scheduler, queue);
-      g_clear_pointer (&queue->gap, headway_gap_free);
-      remove_queue (self, queue);
     }
   g_clear_pointer (&self->gap, headway_gap_free);
   headway_low_water_init (&self->low_water);
