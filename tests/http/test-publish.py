@@ -5,6 +5,7 @@ import json
 import os
 import random
 import socket
+import struct
 import sys
 import time
 
@@ -207,6 +208,44 @@ def chunked_bodies_split_anywhere():
                     peer.sendall(b"0\r\n\r\n")
                     answer = read_answer(peer)
                     assert answer.status == 200 and answer.json["count"] == 2, (split, answer)
+
+
+@test
+def bodies_around_what_is_collected_whole():
+    """Up to 8 KiB libsoup collects a body; a larger one comes in pieces. Nobody outside can tell."""
+    with Server() as server:
+        server.create("b")
+        with server.stream("b") as stream:
+            for size in (8190, 8191, 8192, 8193, 8194, 16385):
+                text = "x" * (size - len(json.dumps(event(""))))
+                body = json.dumps(event(text)).encode()
+                assert len(body) == size
+                plain = server.head("POST", "/session/b/events", [("Content-Length", size), ("Content-Type", "application/json")])
+                chunked = server.head("POST", "/session/b/events", [("Transfer-Encoding", "chunked"), ("Content-Type", "application/json")])
+                for split in (1, size // 2, size - 1):
+                    for requests in ((plain + body[:split], body[split:] + plain + body),
+                                     (chunked + b"%x\r\n%s" % (size, body[:split]), body[split:] + b"\r\n0\r\n\r\n" + plain + body)):
+                        with server.connect() as peer:
+                            for part in requests:
+                                peer.sendall(part)
+                                time.sleep(0.005)
+                            first, rest = read_answer(peer, keep_rest=True)
+                            second = read_answer(peer, buffer=rest)
+                            assert (first.status, second.json["id"]) == (200, first.json["id"] + 1), (size, split, first, second)
+                        for frame in stream.take(2):
+                            assert frame.envelope["data"] == text, (size, split)
+        last = server.info("b")["lastEventId"]
+        # Who leaves within one has published nothing.
+        for size in (100, 8192, 8193):
+            for is_reset in (False, True):
+                with server.connect() as peer:
+                    peer.sendall(server.head("POST", "/session/b/events", [("Content-Length", size), ("Content-Type", "application/json")]))
+                    peer.sendall(json.dumps(event("x" * (size - 23))).encode()[:size - 1])
+                    time.sleep(0.01)
+                    if is_reset:
+                        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        server.wait_for(lambda: server.counts()["connections"] == 0, "no connection")
+        assert server.info("b")["lastEventId"] == last
 
 
 @test
