@@ -190,6 +190,8 @@ headway_http_connection_set_phase (HeadwayHttpConnection *self, HeadwayHttpPhase
     return;
   self->is_first = FALSE;
   self->is_begun = FALSE;
+  /* Whoever held back the rest of a request holds back no other. */
+  headway_http_connection_release (self);
 }
 
 HeadwayHttpPhase

@@ -349,6 +349,31 @@ def ndjson_bad_lines():
 
 
 @test
+def ndjson_leaves_its_connection_as_it_was():
+    """Whole bodies of so many lines that they take several turns, and then others on the same connection."""
+    with Server() as server:
+        with server.connect() as peer:
+            last = 0
+            for count in (31, 32, 33, 64, 65, 5000, 1):
+                body = lines(*(event(i) for i in range(count)))
+                peer.sendall(server.head("POST", "/session/b/events", [("Content-Length", len(body)), ("Content-Type", NDJSON)]) + body)
+                assert read_answer(peer).json == {"firstId": last + 1, "lastId": last + count, "count": count}
+                last += count
+                peer.sendall(server.head("GET", "/session/b"))
+                assert read_answer(peer).json["lastEventId"] == last
+        with server.connect() as peer:
+            body = lines(*(event(i) for i in range(100)))
+            one = server.head("POST", "/session/b/events", [("Content-Length", len(body)), ("Content-Type", NDJSON)]) + body
+            peer.sendall(one * 20)
+            rest = b""
+            for _ in range(20):
+                answer, rest = read_answer(peer, buffer=rest, keep_rest=True)
+                assert answer.json["count"] == 100, answer
+        # Those that leave are noticed.
+        server.wait_for(lambda: server.counts()["connections"] == 0, "no connection")
+
+
+@test
 def ndjson_many_lines_keep_their_order():
     with Server() as server:
         server.create("b", ringSize=100000)
