@@ -424,6 +424,10 @@ headway_http_connection_read (HeadwayHttpConnection *self, void *buffer, gsize c
   if (self->is_held || self->refusal != 0 || self->turn_bytes >= TURN_BYTES)
     return set_socket_error (error, EAGAIN);
 
+  /* It has the whole block, and wants the body of a request that it has not shown us: one that it answers by itself. */
+  if (self->phase == HEADWAY_HTTP_PHASE_HEADERS && self->is_begun && self->inbox.block_bytes == 0)
+    return hold_back (self, error);
+
   n = find_input (self, count);
   if (n == 0)
     return self->inbox.is_ended && self->refusal == 0 ? read_end (self, buffer, error) : set_socket_error (error, EAGAIN);

@@ -249,6 +249,24 @@ def bodies_around_what_is_collected_whole():
 
 
 @test
+def targets_that_are_no_path_of_ours():
+    """libsoup answers these by itself, once it has their bodies."""
+    with Server() as server:
+        server.create("b")
+        body = json.dumps(event()).encode()
+        for method, target in (("OPTIONS", "*"), ("POST", "*"), ("GET", "*"), ("POST", "https://127.0.0.1/session/b/events"), ("POST", "ftp://127.0.0.1/x")):
+            for length in ([], [("Content-Length", len(body))], [("Transfer-Encoding", "chunked")]):
+                with server.connect() as peer:
+                    peer.sendall(server.head(method, target, [*length, ("Content-Type", "application/json")]))
+                    if length:
+                        peer.sendall(body if length[0][0] == "Content-Length" else b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+                    answer = read_answer(peer)
+                    assert 400 <= answer.status < 500 and answer.json["error"], (method, target, length, answer)
+                    assert peer.recv(10) == b"", (method, target)
+        assert server.info("b")["lastEventId"] == 0
+
+
+@test
 def requests_behind_a_chunked_body():
     with Server() as server:
         body = json.dumps(event()).encode()
