@@ -25,6 +25,12 @@ headway_http_find_block (const char *text, gsize length)
 
 /* --- Framing -------------------------------------------------------------------------------- */
 
+static gboolean
+is_blank (char byte)
+{
+  return byte == ' ' || byte == '\t';
+}
+
 /* The value of the header line @line if its name is @name, without blanks around it. */
 static gboolean
 match_header (const char *line, gsize length, const char *name, const char **value, gsize *value_length)
@@ -36,9 +42,9 @@ match_header (const char *line, gsize length, const char *name, const char **val
   if (length <= name_length || line[name_length] != ':' || g_ascii_strncasecmp (line, name, name_length) != 0)
     return FALSE;
 
-  while (at < end && (*at == ' ' || *at == '\t'))
+  while (at < end && is_blank (*at))
     at++;
-  while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+  while (end > at && (is_blank (end[-1]) || end[-1] == '\r'))
     end--;
   *value = at;
   *value_length = (gsize) (end - at);
@@ -52,7 +58,8 @@ typedef struct
   guint n_encodings;
   gboolean is_bad_length;
   gboolean is_strange_encoding;
-  gboolean is_folded; /* a line goes on in the next one: obsolete, and two parsers read it differently */
+  /* What two parsers read differently: a line that goes on in the next one, and a blank before the colon. */
+  gboolean is_ambiguous;
 } Framing;
 
 static void
@@ -61,8 +68,12 @@ look_at_line (Framing *self, const char *line, gsize length)
   const char *value;
   gsize value_length;
 
-  if (length > 0 && (line[0] == ' ' || line[0] == '\t'))
-    self->is_folded = TRUE;
+  const char *colon = memchr (line, ':', length);
+
+  if (length > 0 && is_blank (line[0]))
+    self->is_ambiguous = TRUE;
+  if (colon != NULL && colon > line && is_blank (colon[-1]))
+    self->is_ambiguous = TRUE;
   if (match_header (line, length, "Content-Length", &value, &value_length))
     {
       self->n_lengths++;
@@ -97,7 +108,7 @@ headway_http_check_block (const char *block, gsize length)
     }
   if (framing.is_strange_encoding && framing.n_lengths == 0)
     return SOUP_STATUS_NOT_IMPLEMENTED;
-  if (framing.is_bad_length || framing.is_strange_encoding || framing.is_folded || framing.n_lengths + framing.n_encodings > 1)
+  if (framing.is_bad_length || framing.is_strange_encoding || framing.is_ambiguous || framing.n_lengths + framing.n_encodings > 1)
     return SOUP_STATUS_BAD_REQUEST;
   return 0;
 }

@@ -62,6 +62,11 @@ test_bodies_of_uncertain_length_are_refused (void)
     { "Transfer-Encoding: gzip, chunked\r\n", 501 },
     { "Transfer-Encoding:\r\n", 501 },
     { "A: b\r\n c\r\n", 400 },
+    { "Content-Length : 1\r\n", 400 },
+    { "Transfer-Encoding\t: chunked\r\n", 400 },
+    { "A : b\r\n", 400 },
+    { "A: b : c\r\n", 0 },
+    { ": b\r\n", 0 },
     { "A: b\nContent-Length: x\n", 400 },
   };
 
