@@ -242,6 +242,8 @@ charge_uid (HeadwayRateLimiter *self, const Request *request)
 static char *
 describe_who (const Request *request, const Obstacle *obstacle)
 {
+  if (obstacle->principal == NULL && request->uid == G_MAXUINT32)
+    return g_strdup ("clients without a user, over TCP, may together publish");
   if (obstacle->principal == NULL)
     return g_strdup_printf ("user %u may publish", request->uid);
   if (headway_principal_is_system (obstacle->principal))
