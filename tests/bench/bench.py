@@ -7,7 +7,7 @@ A goal is judged round by round, and the median of its values counts: a shared m
 turn within seconds had the same of it.
 A run in which other processes used more than 0.15 of a core is dirty: it is thrown away and repeated, up to three times; a row
 whose runs stay dirty gets no verdict, unless --keep-dirty says that this is a trial. Peers that are not installed are named.
-Writes results.json, report.txt and growth.svg. Ends with 1 if a goal is missed.
+Writes results.json, report.txt and growth.svg. Ends with 1 if a goal is missed, with 130 if it was interrupted.
 """
 import argparse
 import fnmatch
@@ -36,7 +36,12 @@ def parse_arguments():
     parser.add_argument('--seconds', type=float, help='how long to measure, each time')
     parser.add_argument('--repetitions', type=int, help='how often')
     parser.add_argument('--docs', metavar='RESULTS', help='measure nothing: write the tables and the picture of docs/performance.md from that results.json')
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.seconds is not None and arguments.seconds <= 0:
+        parser.error('--seconds: more than 0')
+    if arguments.repetitions is not None and arguments.repetitions < 1:
+        parser.error('--repetitions: from 1')
+    return arguments
 
 
 def cpu_seconds():
@@ -113,13 +118,24 @@ def judge(goal, contenders):
 
 
 def choose(rows, arguments):
-    if arguments.rows:
+    if arguments.rows is not None:
         patterns = arguments.rows.split(',')
         unknown = [p for p in patterns if not any(fnmatch.fnmatch(row.name, p) for row in rows)]
         if unknown:
             sys.exit(f'bench: no row {", ".join(unknown)}; --list names them')
         return [row for row in rows if any(fnmatch.fnmatch(row.name, p) for p in patterns)]
     return [row for row in rows if row.is_quick or not arguments.quick]
+
+
+def read_results(path):
+    try:
+        with open(path, encoding='utf-8') as file:
+            results = json.load(file)
+        if not isinstance(results['rows'], dict):
+            raise ValueError('no rows')
+        return results
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        sys.exit(f'bench: {path} holds no results: {problem}')
 
 
 def on_terminate(_number, _frame):
@@ -138,8 +154,11 @@ def main():
     import report  # pylint: disable=import-outside-toplevel
     import rows as all_of  # pylint: disable=import-outside-toplevel
     if arguments.docs:
-        with open(arguments.docs, encoding='utf-8') as file:
-            report.write_docs(os.path.join(ROOT, 'docs'), json.load(file), all_of.GROWTH)
+        results = read_results(arguments.docs)
+        missing = [row.name for row in all_of.all_rows() if row.name not in results['rows']]
+        if missing:
+            sys.exit(f'bench: the page takes all rows, {arguments.docs} lacks {", ".join(missing)}')
+        report.write_docs(os.path.join(ROOT, 'docs'), results, all_of.GROWTH)
         return 0
     rows = choose(all_of.all_rows(), arguments)
     if arguments.list:
@@ -156,17 +175,24 @@ def main():
     scale.goal_repetitions = arguments.repetitions or scale.goal_repetitions
     results = {'machine': report.machine(), 'seconds': scale.seconds, 'repetitions': scale.repetitions, 'goal_repetitions': scale.goal_repetitions, 'is_trial': arguments.keep_dirty, 'rows': {}}
     output = arguments.output or os.path.join(arguments.build, 'bench')
-    os.makedirs(output, exist_ok=True)
+    try:
+        os.makedirs(output, exist_ok=True)
+    except OSError as problem:
+        sys.exit(f'bench: {problem}')
+    is_interrupted = False
     begin = time.monotonic()
     try:
         for number, row in enumerate(rows, 1):
             results['rows'][row.name] = result = measure_row(row, scale, arguments.keep_dirty)
             print(f'[{number}/{len(rows)}, {time.monotonic() - begin:.0f} s] ' + report.row_text(row.name, result), flush=True)
     except KeyboardInterrupt:
+        is_interrupted = True
         print('bench: interrupted; what was measured so far is kept', file=sys.stderr)
     report.write(output, results, all_of.GROWTH)
     print(report.goals_text(results))
     print(f'bench: {time.monotonic() - begin:.0f} s; tables, JSON and the picture are in {output}')
+    if is_interrupted:
+        return 130
     return 1 if any(goal['verdict'] == 'missed' for row in results['rows'].values() for goal in row['goals']) else 0
 
 

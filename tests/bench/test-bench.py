@@ -94,6 +94,11 @@ def rows_and_documents(build):
                     and said['problem'] != 'dbus-load is not built']
         problems += [] if results['is_trial'] else ['no word that it is a trial']
 
+        # The page is of one whole measurement.
+        refused = subprocess.run([sys.executable, os.path.join(HERE, 'bench.py'), f'--build={build}', f'--docs={folder}/results.json'],
+                                 capture_output=True, text=True, timeout=100, check=False)
+        problems += same((refused.returncode, 'lacks' in refused.stderr), (1, True))
+
         results['is_trial'] = False
         with open(os.path.join(folder, 'performance.md'), 'w', encoding='utf-8') as file:
             file.write(tap.read(os.path.dirname(os.path.dirname(HERE)), 'docs/performance.md'))
@@ -103,9 +108,19 @@ def rows_and_documents(build):
         return problems + [f'performance.md lacks {title}' for title in (results['rows'][name]['title'] for name in wanted) if title not in text]
 
 
+def arguments_that_mean_nothing(build):
+    wanted = {'--seconds=0': 2, '--seconds=-1': 2, '--repetitions=0': 2, '--rows=': 1, '--rows=nothing': 1, '--docs=/nonexistent': 1, '--docs=/etc/passwd': 1}
+    found = {}
+    for argument in wanted:
+        done = subprocess.run([sys.executable, os.path.join(HERE, 'bench.py'), f'--build={build}', '--list', argument], capture_output=True, text=True,
+                              timeout=100, check=False)
+        found[argument] = done.returncode if 'Traceback' not in done.stderr else done.stderr
+    return same(found, wanted)
+
+
 def main(build):
     out = tap.Tap()
-    for check in (goals, peers_that_are_missing, dirty_runs, medians, goals_compare_what_ran_in_the_same_round, rows_and_documents):
+    for check in (goals, peers_that_are_missing, dirty_runs, medians, goals_compare_what_ran_in_the_same_round, arguments_that_mean_nothing, rows_and_documents):
         out.check(check.__name__.replace('_', '-'), check(build))
     return out.finish()
 
