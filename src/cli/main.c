@@ -3,9 +3,9 @@
 
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli.h"
+#include "program/headway-program.h"
 
 #include <glib/gi18n.h>
-#include <locale.h>
 #include <signal.h>
 
 typedef struct
@@ -112,12 +112,8 @@ main (int argc,
   g_auto (HeadwayCli) cli = { 0 };
   g_auto (GStrv) arguments = g_strdupv (argv);
 
-  setlocale (LC_ALL, "");
-  bindtextdomain (GETTEXT_PACKAGE, LOCALEDIR);
-  bind_textdomain_codeset (GETTEXT_PACKAGE, "UTF-8");
-  textdomain (GETTEXT_PACKAGE);
+  headway_program_begin ("headway");
   /* A reader that leaves is an error of the write, not the death of the program. */
   signal (SIGPIPE, SIG_IGN);
-  g_set_prgname ("headway");
   return run (&cli, &arguments);
 }

@@ -2,10 +2,10 @@
 #include "config.h"
 
 #include "daemon/headway-daemon.h"
+#include "program/headway-program.h"
 
 #include <glib-unix.h>
 #include <glib/gi18n.h>
-#include <locale.h>
 #include <sys/resource.h>
 
 #define EXIT_USAGE 2
@@ -44,13 +44,9 @@ main (int argc, char **argv)
   g_autoptr (HeadwayDaemon) daemon = NULL;
   g_autoptr (GError) error = NULL;
 
-  setlocale (LC_ALL, "");
-  bindtextdomain (GETTEXT_PACKAGE, LOCALEDIR);
-  bind_textdomain_codeset (GETTEXT_PACKAGE, "UTF-8");
-  textdomain (GETTEXT_PACKAGE);
+  headway_program_begin ("headwayd");
   /* A request over HTTP/2 could not be stolen from libsoup, and would abort us: before any thread. */
   g_unsetenv ("SOUP_SERVER_HTTP2");
-  g_set_prgname ("headwayd");
   /* Standard output is for the ready line alone; GLib would put debug messages there. */
   g_log_writer_default_set_use_stderr (TRUE);
 

@@ -5,6 +5,7 @@
 import json
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +25,23 @@ class Lines:
         events = self.data("demo", 5)
         self.assertEqual(events, ["one", "", '"\\\r', "bad \ufffd", "last"])
         self.assertEqual(self.run_headway("pub", "demo", "log", "--lines", stdin="")[0], "0-0 0\n")
+
+    def test_standard_files_that_are_closed(self):
+        """They are not taken by what the program opens itself."""
+        def run(closed, *arguments):
+            command = ["sh", "-c", f'exec "$@" {closed}', "sh", *self.command(*arguments)]
+            return subprocess.run(command, env=self.env, input=b"1\n", capture_output=True, timeout=PATIENCE, check=False)
+
+        for kind in ("--lines", "--json-lines", "--ndjson"):
+            done = run("<&-", "pub", "demo", "t", kind)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(b"cannot read standard input", done.stderr)
+        self.run_headway("pub", "demo", "t", "1")
+        for arguments in (["pub", "demo", "t", "--lines"], ["sub", "demo", "--after=0", "--count=1"]):
+            done = run(">&-", *arguments)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(b"cannot write to standard output: Bad file descriptor", done.stderr)
+        self.assertEqual(run("2>&-", "sub", "demo", "--after=0", "--count=1").returncode, 0)
 
     def data(self, bus, count, *more):
         out = self.run_headway("sub", bus, "--after=0", f"--count={count}", "--json", *more)[0]

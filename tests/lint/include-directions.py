@@ -9,6 +9,7 @@ import tap
 
 BASE = {'engine', 'wire', 'access'}
 MAY_INCLUDE = {
+    'program': {'program'},
     'engine': {'engine'},
     'wire': {'engine', 'wire'},
     'access': BASE,
@@ -17,8 +18,8 @@ MAY_INCLUDE = {
     'stream': BASE | {'stream'},
     'handler': BASE | {'handler'},
     'dbus': BASE | {'dbus', 'stream', 'handler'},
-    'daemon': BASE | {'http', 'stream', 'handler', 'dbus', 'daemon'},
-    'cli': {'cli'},
+    'daemon': BASE | {'http', 'stream', 'handler', 'dbus', 'daemon', 'program'},
+    'cli': {'cli', 'program'},
 }
 GENERATED = 'headway-dbus-generated.h'
 MAY_INCLUDE_GENERATED = {'dbus', 'handler', 'cli'}
@@ -28,6 +29,7 @@ NOT_IN_ENGINE = re.compile(
     r'gio/|libsoup/|json-glib/|systemd/|glib-unix\.h|glib/gstdio\.h|netinet/|arpa/|netdb\.h|poll\.h|signal\.h|unistd\.h|'
     r'fcntl\.h|time\.h|pthread\.h|sys/(socket|un|epoll|poll|stat|time|mman|file|eventfd|uio)\.h')
 NOT_ALLOWED = {
+    'program': re.compile(r'gio/|libsoup/|systemd/'),
     'engine': NOT_IN_ENGINE,
     'wire': re.compile(r'libsoup/|systemd/'),
     'access': re.compile(r'libsoup/|systemd/'),
