@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Signals come whether standard output takes more or not, but never more of them than the window:
  * they wait here until what came before is written. Half a window, or BYTES_ACKNOWLEDGED, are
- * acknowledged at once. The latter must be small enough for the daemon's bound of 256 KiB, which
- * counts envelopes: their members' names and escapes add up to less than 512 bytes an event to what
- * the signal itself takes.
+ * acknowledged as soon as they are, fewer when the loop has nothing else to do: the next event may be so
+ * large that the daemon sends it only once all before it are acknowledged.
  *
  * Nothing tells that no signal will come any more but the last event itself, or the daemon's unique
  * name, which vanishes behind all that it sent.
@@ -29,6 +28,7 @@ typedef struct
   guint signal_subscription;
   guint daemon_watch;
   guint take_source;
+  guint acknowledge_source; /* while something is taken that is not acknowledged, and all is written */
 } HeadwayCliSignalReader;
 
 /* Whether all that came is written. */
@@ -58,17 +58,29 @@ on_answered (GObject *source,
 static void
 acknowledge (HeadwayCliSignalReader *self)
 {
-  if (self->n_taken < WINDOW / 2 && self->bytes_taken < BYTES_ACKNOWLEDGED)
-    return;
+  g_clear_handle_id (&self->acknowledge_source, g_source_remove);
   self->n_taken = 0;
   self->bytes_taken = 0;
   headway_cli_subscriber_call (self->subscriber, "Acknowledge", g_variant_new ("(t)", self->last), "()", on_answered, self);
+}
+
+static gboolean
+on_nothing_else (gpointer user_data)
+{
+  HeadwayCliSignalReader *self = user_data;
+
+  self->acknowledge_source = 0;
+  acknowledge (self);
+  return G_SOURCE_REMOVE;
 }
 
 static void
 take_signals (HeadwayCliSignalReader *self)
 {
   GVariant *signal;
+
+  /* What is taken now counts as done only when it is written. */
+  g_clear_handle_id (&self->acknowledge_source, g_source_remove);
 
   while ((signal = g_queue_pop_head (&self->signals)) != NULL)
     {
@@ -107,7 +119,10 @@ signal_reader_proceed (gpointer user_data)
       headway_cli_subscriber_end (self->subscriber, NULL);
       return;
     }
-  acknowledge (self);
+  if (self->n_taken >= WINDOW / 2 || self->bytes_taken >= BYTES_ACKNOWLEDGED)
+    acknowledge (self);
+  else if (self->n_taken > 0 && self->take_source == 0 && self->acknowledge_source == 0)
+    self->acknowledge_source = g_idle_add_full (G_PRIORITY_DEFAULT_IDLE, on_nothing_else, self, NULL);
 }
 
 static void
@@ -166,6 +181,7 @@ signal_reader_close (gpointer user_data)
   g_dbus_connection_signal_unsubscribe (headway_cli_subscriber_get_connection (self->subscriber), self->signal_subscription);
   g_bus_unwatch_name (self->daemon_watch);
   g_clear_handle_id (&self->take_source, g_source_remove);
+  g_clear_handle_id (&self->acknowledge_source, g_source_remove);
   g_queue_clear_full (&self->signals, (GDestroyNotify) g_variant_unref);
   g_free (self);
 }

@@ -40,6 +40,15 @@ class Ways:
         last = json.loads(reader.wait_lines(2)[1])
         self.assertEqual((last["id"], last["type"], last["data"]["reason"]), (2, "session_closed", "closed"))
 
+    def test_large_events(self):
+        """One that waits for room beside what was read before, and many that fill the room before any count."""
+        self.run_headway("create", "demo", "--ring-size=100")
+        reader = self.subscribe("demo", "--json")
+        for sizes in ([1], [300000], [20000] * 64):
+            self.run_headway("pub", "demo", "t", "--lines", stdin="".join("x" * size + "\n" for size in sizes))
+        reader.wait_until(lambda: len(reader.out) >= 66, "all of them")
+        self.assertEqual([len(event["data"]) for event in map(json.loads, reader.out)], [1, 300000] + [20000] * 64)
+
     def test_timeout(self):
         self.run_headway("create", "demo")
         self.run_headway("sub", "demo", "--timeout=0.3", "--count=1", status=4)

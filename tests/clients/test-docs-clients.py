@@ -248,6 +248,16 @@ class Readers(ClientCase):
         self.catch_up(reader, last)
         self.end(daemon, reader)
 
+    def judge_large(self, name):
+        """One that waits for room beside what was read before, and many that fill the room before the window."""
+        daemon, reader = self.begin(name)
+        daemon.publish('news', 'weather.report', 'x' * 300000)
+        self.catch_up(reader, 3)
+        events = [('weather.report', json.dumps(str(number) + 'x' * 20000), {}) for number in range(64)]
+        last = daemon.call(daemon.path('news'), EVENTS, 'PublishMany', '(a(ssa{sv})a{sv})', events, {})[0] + 63
+        self.catch_up(reader, last - 64)
+        self.end(daemon, reader)
+
     def judge_loss(self, name):
         """It comes with an id whose successors are gone."""
         daemon = self.prepare(name, ring_size=2)
@@ -281,6 +291,7 @@ def reader_tests():
             setattr(Readers, f'test_{word}_goes_on_with_what_is_left', lambda self, name=name: self.judge_loss(name))
         else:
             setattr(Readers, f'test_{word}_returns_after_an_eviction', lambda self, name=name: self.judge_eviction(name))
+            setattr(Readers, f'test_{word}_reads_large_events', lambda self, name=name: self.judge_large(name))
 
 
 reader_tests()
