@@ -65,10 +65,9 @@ typedef struct
 static void
 look_at_line (Framing *self, const char *line, gsize length)
 {
+  const char *colon = memchr (line, ':', length);
   const char *value;
   gsize value_length;
-
-  const char *colon = memchr (line, ':', length);
 
   if (length > 0 && is_blank (line[0]))
     self->is_ambiguous = TRUE;

@@ -15,12 +15,17 @@
 /* A body that says it is no larger needs no signal for its pieces, and no part of what large ones share. */
 #define WHOLE_BODY_MAX (8 * 1024)
 
-static G_DEFINE_QUARK (headway-http-request, message_data)
+/* --- Life ----------------------------------------------------------------------------------- */
 
-                       /* --- Life ----------------------------------------------------------------------------------- */
+static GQuark
+request_quark (void)
+{
+  return g_quark_from_static_string ("headway-http-request");
+}
 
-                       /* The message goes, or its client does: whatever is answered now reaches nobody. */
-                       static void forget_message (HeadwayHttpRequest *self)
+/* The message goes, or its client does: whatever is answered now reaches nobody. */
+static void
+forget_message (HeadwayHttpRequest *self)
 {
   if (self->message == NULL)
     return;
@@ -107,14 +112,14 @@ headway_http_request_new (HeadwayHttpServer *server, HeadwayHttpConnection *conn
                    (encoding == SOUP_ENCODING_CONTENT_LENGTH && soup_message_headers_get_content_length (headers) > 0);
   self->is_body_complete = !self->has_body;
   soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
-  g_object_set_qdata_full (G_OBJECT (message), message_data_quark (), self, message_destroyed);
+  g_object_set_qdata_full (G_OBJECT (message), request_quark (), self, message_destroyed);
   return self;
 }
 
 HeadwayHttpRequest *
 headway_http_request_from_message (SoupServerMessage *message)
 {
-  return g_object_get_qdata (G_OBJECT (message), message_data_quark ());
+  return g_object_get_qdata (G_OBJECT (message), request_quark ());
 }
 
 gboolean
