@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """reader.py ADDRESS HTTP-SOCKET BUS WAY MODE MAX-QUEUED SIZE: a subscriber in a process of its own, which can be stopped.
 
-WAY: receive, signals, stream, sse, or handler, which has no mode and is called with each event. Each event of the topic `mark` is told on standard output as a line of JSON, with the
-books up to it: {"mark", "id", "count", "lost", "words", "broken"}. Between two marks every id must be delivered, or told as
-lost by a gap or a resync at its place. A subscription that ends is taken up again behind the last id. Standard input holds it:
-its end ends the reader.
+WAY: receive, signals, stream, sse, or handler, which has no mode and is called with each event. Each event of the topic `mark`
+is told on standard output as a line of JSON, with the books up to it: {"mark", "id", "count", "lost", "words", "broken"}. Between
+two marks every id must be delivered, or told as lost by a gap or a resync before the next event that is delivered; handlers
+are told at the next call, which may be earlier. A subscription that ends is taken up again behind the last id. Standard
+input holds it: its end ends the reader.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import gi
@@ -38,6 +40,14 @@ HANDLER = f"""<node><interface name="{NAME}.Handler"><method name="HandleEvent">
 <arg name="details" type="a{{sv}}" direction="out"/></method></interface></node>"""
 
 
+@dataclass
+class Loss:
+    """Told, and not yet skipped: how many of these ids."""
+    count: int
+    first: int
+    last: int
+
+
 class Books:
     """What came, in order, and what is known to be lost."""
 
@@ -46,10 +56,7 @@ class Books:
         self.last: int | None = None
         self.count = 0
         self.lost = 0
-        # Of what was lost, not yet skipped: how many, and where at the earliest. A handler is told with its next call,
-        # whatever waits before the loss; the others in its place.
-        self.told: list[tuple[int, int]] = []
-        self.is_told_early = False
+        self.told: list[Loss] = []
         self.words: list[str] = []
         self.broken: list[str] = []
 
@@ -62,12 +69,7 @@ class Books:
             self.take_synthetic(kind, json.loads(data))
             return
         if self.last is not None:
-            skipped = number - self.last - 1
-            told = sum(count for count, before in self.told if before <= number)
-            if skipped != told:
-                self.complain(f"{number} behind {self.last} with {told} told as lost")
-            self.lost += told
-            self.told = [(count, before) for count, before in self.told if before > number]
+            self.skip(self.last + 1, number)
         self.last = number
         self.count += 1
         if topic == "mark":
@@ -75,12 +77,29 @@ class Books:
         elif len(data) != self.size:
             self.complain(f"{number} has {len(data)} bytes of data, not {self.size}")
 
+    def skip(self, first: int, end: int) -> None:
+        """The ids from first to before end did not come: each must have been told as lost, and none that came."""
+        missing = end - first
+        for loss in self.told:
+            if loss.first < end and loss.last >= first:
+                known = min(missing, loss.count)
+                loss.count -= known
+                missing -= known
+                self.lost += known
+        if missing > 0:
+            self.complain(f"{missing} of the ids from {first} to {end - 1} were not told as lost")
+        for loss in self.told:
+            if loss.last < end and loss.count > 0:
+                self.complain(f"{loss.count} told as lost of the ids from {loss.first} to {loss.last} came")
+        self.told = [loss for loss in self.told if loss.last >= end and loss.count > 0]
+
     def take_synthetic(self, kind: str, data: dict[str, Any]) -> None:
         if kind == "gap":
-            self.told.append((data["count"], data["lastId"] if self.is_told_early else 0))
+            self.told.append(Loss(data["count"], data["firstId"], data["lastId"]))
             kind = f"gap {data['reason']}"
         elif kind == "state_resync_required" and self.last is not None:
-            self.told.append((data["earliestAvailableId"] - self.last - 1, 0))
+            next_id = data["earliestAvailableId"]
+            self.told.append(Loss(next_id - self.last - 1, self.last + 1, next_id - 1))
         if kind not in self.words:
             self.words.append(kind)
 
@@ -214,8 +233,6 @@ class Reader:
 
     def read_handler(self) -> None:
         """Never ends."""
-        self.books.is_told_early = True
-
         def on_call(*arguments: Any) -> None:
             event, context = arguments[5].unpack()
             if "lost" in context:
