@@ -75,7 +75,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli-envelope/event", test_event);
   g_test_add_func ("/cli-envelope/routed-event-has-two-ids", test_routed_event_has_two_ids);
   g_test_add_func ("/cli-envelope/synthetic-event-has-no-id", test_synthetic_event_has_no_id);

@@ -120,7 +120,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/error/dbus", test_dbus_errors);
   g_test_add_func ("/cli/error/http", test_http_errors);
   g_test_add_func ("/cli/error/retry-after", test_retry_after);

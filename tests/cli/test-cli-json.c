@@ -169,7 +169,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/json/members-are-slices", test_members_are_slices);
   g_test_add_func ("/cli/json/broken-texts-end", test_broken_texts_end);
   g_test_add_func ("/cli/json/deep-nesting-needs-no-stack", test_deep_nesting_needs_no_stack);

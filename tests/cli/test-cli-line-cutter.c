@@ -97,7 +97,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli-line-cutter/any-pieces-give-the-same-lines", test_any_pieces_give_the_same_lines);
   g_test_add_func ("/cli-line-cutter/no-more-lines-than-wanted", test_no_more_lines_than_wanted);
   g_test_add_func ("/cli-line-cutter/longest-line", test_longest_line);

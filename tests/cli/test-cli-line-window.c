@@ -174,7 +174,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli-line-window/answers-take-lines-in-order", test_answers_take_lines_in_order);
   g_test_add_func ("/cli-line-window/rewind-sends-again-what-is-not-answered", test_rewind_sends_again_what_is_not_answered);
   g_test_add_func ("/cli-line-window/begun-is-the-first-line-alone", test_begun_is_the_first_line_alone);

@@ -43,7 +43,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/metrics-text/families", test_families);
   g_test_add_func ("/cli/metrics-text/escapes-labels", test_escapes_labels);
   g_test_add_func ("/cli/metrics-text/leaves-out-what-is-no-metric", test_leaves_out_what_is_no_metric);

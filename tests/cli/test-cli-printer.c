@@ -214,7 +214,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/printer/golden-envelope", test_golden_envelope);
   g_test_add_func ("/cli/printer/full-envelope", test_full_envelope);
   g_test_add_func ("/cli/printer/synthetic-has-no-id", test_synthetic_has_no_id);

@@ -84,7 +84,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/seen/remembers-in-any-order", test_remembers_in_any_order);
   g_test_add_func ("/cli/seen/forgets-up-to-the-low-water-mark", test_forgets_up_to_the_low_water_mark);
   g_test_add_func ("/cli/seen/is-bounded", test_is_bounded);

@@ -151,7 +151,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/sse-parser/split-at-every-byte", test_split_at_every_byte);
   g_test_add_func ("/cli/sse-parser/line-ends", test_line_ends);
   g_test_add_func ("/cli/sse-parser/several-data-lines", test_several_data_lines);

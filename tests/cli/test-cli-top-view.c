@@ -119,7 +119,7 @@ int
 main (int argc,
       char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cli/top/rates", test_rates);
   g_test_add_func ("/cli/top/new-epoch-has-no-rate", test_new_epoch_has_no_rate);
   g_test_add_func ("/cli/top/lines-fit-and-are-harmless", test_lines_fit_and_are_harmless);

@@ -27,7 +27,7 @@ test_names (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dbus/error/every-code-has-its-name", test_names);
   return g_test_run ();
 }

@@ -71,7 +71,7 @@ test_paths (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dbus/path/table-of-sd-bus", test_table);
   g_test_add_func ("/dbus/path/every-byte", test_every_byte);
   g_test_add_func ("/dbus/path/of-buses-and-subscriptions", test_paths);

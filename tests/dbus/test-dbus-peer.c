@@ -102,7 +102,7 @@ test_leave (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dbus/peer/both-sides-of-each-limit", test_limits);
   g_test_add_func ("/dbus/peer/bytes-of-publishes", test_bytes);
   g_test_add_func ("/dbus/peer/leaving-releases-everything", test_leave);

@@ -351,7 +351,7 @@ test_evict_and_abort (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/broadcast/037-capacity-is-exact", test_capacity);
   g_test_add_func ("/broadcast/038-outcome-counts-readers", test_outcome);
   g_test_add_func ("/broadcast/039-nothing-from-before", test_nothing_from_before);

@@ -366,7 +366,7 @@ test_seed_takes_ids (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/bus/ids/first-block-before-the-first-event", test_first_block);
   g_test_add_func ("/bus/ids/publishes-wait-in-order", test_waits_in_order);
   g_test_add_func ("/bus/ids/refusal-changes-nothing", test_refused);

@@ -261,7 +261,7 @@ test_case_60 (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/bus/order/case-53-observer-sees-every-handle", test_case_53);
   g_test_add_func ("/bus/order/case-54-second-publish-waits", test_case_54);
   g_test_add_func ("/bus/order/case-55-nested-publish", test_case_55);

@@ -219,7 +219,7 @@ test_outlived (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/bus-table/run/in-turn", test_run_in_turn);
   g_test_add_func ("/bus-table/close/closing-draining-removed", test_closing_draining_removed);
   g_test_add_func ("/bus-table/close/drain-window", test_drain_window);

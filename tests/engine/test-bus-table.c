@@ -297,7 +297,7 @@ test_restore (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/bus-table/create/there-at-once-without-a-store", test_create);
   g_test_add_func ("/bus-table/create/exists", test_exists);
   g_test_add_func ("/bus-table/create/names", test_names);

@@ -290,7 +290,7 @@ test_snapshot_refused (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/bus/properties", test_properties);
   g_test_add_func ("/bus/subscription-properties", test_subscription_properties);
   g_test_add_func ("/bus/last-used", test_last_used);

@@ -452,7 +452,7 @@ test_a_chain_costs_at_each_handler (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dispatcher/chains/case-133-by-priority", test_case_133_by_priority);
   g_test_add_func ("/dispatcher/chains/case-134-ties-by-name-then-registration", test_case_134_ties_by_name_then_registration);
   g_test_add_func ("/dispatcher/chains/case-135-deny-and-final-stop", test_case_135_deny_and_final_stop);

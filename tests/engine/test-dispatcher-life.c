@@ -353,7 +353,7 @@ test_an_earlier_deadline_is_said (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dispatcher/life/case-129-a-new-generation-gets-no-old-work", test_case_129_a_new_generation_gets_no_old_work);
   g_test_add_func ("/dispatcher/life/what-waits-for-who-leaves-is-logged-as-lost", test_what_waits_for_who_leaves_is_logged_as_lost);
   g_test_add_func ("/dispatcher/life/unregister-drains-first", test_unregister_drains_first);

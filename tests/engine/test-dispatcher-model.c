@@ -403,7 +403,7 @@ test_with_shared_queues_and_few_bytes (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dispatcher/model/with-room", test_with_room);
   g_test_add_func ("/dispatcher/model/with-short-queues", test_with_short_queues);
   g_test_add_func ("/dispatcher/model/with-shared-queues-and-few-bytes", test_with_shared_queues_and_few_bytes);

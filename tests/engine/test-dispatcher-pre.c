@@ -539,7 +539,7 @@ test_much_that_is_decided_goes_out_bit_by_bit (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dispatcher/pre/case-145-a-veto-leaves-no-trace", test_case_145_a_veto_leaves_no_trace);
   g_test_add_func ("/dispatcher/pre/a-denial-without-a-reason-has-one", test_a_denial_without_a_reason_has_one);
   g_test_add_func ("/dispatcher/pre/new-data-is-what-is-published", test_new_data_is_what_is_published);

@@ -621,7 +621,7 @@ test_failures_are_told (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/dispatcher/queues/case-120-only-who-matches-is-called", test_case_120_only_who_matches_is_called);
   g_test_add_func ("/dispatcher/queues/case-121-a-slow-call-holds-up-its-principal-only", test_case_121_a_slow_call_holds_up_its_principal_only);
   g_test_add_func ("/dispatcher/queues/case-122-each-principal-once-and-one-in-order", test_case_122_each_principal_once_and_one_in_order);

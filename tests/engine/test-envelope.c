@@ -192,7 +192,7 @@ test_room (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (goldens); i++)
     {
       g_autofree char *path = g_strdup_printf ("/envelope/golden/%u", i);

@@ -110,7 +110,7 @@ test_with_limit_accepts_a_caller_without_interest (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/error/quark/is-found-by-name", test_quark_is_found_by_name);
   g_test_add_func ("/error/names/every-code-has-its-own", test_names_every_code_has_its_own);

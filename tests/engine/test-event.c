@@ -386,7 +386,7 @@ add (const char *path, void (*test) (Fixture *, gconstpointer))
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   add ("/event/accessors", test_accessors);
   add ("/event/accessors-of-a-plain-one", test_plain);
   add ("/event/names", test_names);

@@ -110,7 +110,7 @@ test_refused (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/filter/patterns", test_patterns);
   g_test_add_func ("/filter/types", test_types);
   g_test_add_func ("/filter/both", test_both);

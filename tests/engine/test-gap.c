@@ -140,7 +140,7 @@ test_low_water (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/gap/one-loss", test_one);
   g_test_add_func ("/gap/counts-and-names", test_add);
   g_test_add_func ("/gap/system-has-no-name", test_system_has_no_name);

@@ -187,7 +187,7 @@ main (int argc, char *argv[])
     { "broadcast", HEADWAY_MODE_BROADCAST },
   };
 
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
     {
       g_autofree char *staged = g_strconcat ("/gate/069-staged-admits-nothing/", modes[i].name, NULL);

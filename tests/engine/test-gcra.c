@@ -208,7 +208,7 @@ test_same_as_a_bucket_in_rational_numbers (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/gcra/case-3/retry-after-954-ns", test_case_3_retry_after_954_ns);
   g_test_add_func ("/gcra/case-9/retry-after-986-ms", test_case_9_retry_after_986_ms);

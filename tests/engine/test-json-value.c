@@ -390,7 +390,7 @@ test_append_and_decode_are_inverse (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/json/iter/walks-arrays", test_iter_walks_arrays);
   g_test_add_func ("/json/iter/walks-objects", test_iter_walks_objects);

@@ -546,7 +546,7 @@ test_random_mutations_agree_with_reference (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/json/table/literals", test_table_literals);
   g_test_add_func ("/json/table/numbers", test_table_numbers);

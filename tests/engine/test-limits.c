@@ -167,7 +167,7 @@ test_set_does_not_wrap_small_fields (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/limits/defaults/are-those-of-the-settings", test_defaults_are_those_of_the_settings);
   g_test_add_func ("/limits/options/are-those-of-create-bus", test_options_are_those_of_create_bus);

@@ -203,7 +203,7 @@ test_subscribers_have_a_closed_set_of_names (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/metrics/families/fill-the-array", test_families_fill_the_array);
   g_test_add_func ("/metrics/families/names-and-helps-follow-the-rules", test_names_and_helps_follow_the_rules);

@@ -515,7 +515,7 @@ test_random_life (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/model/random-life", test_random_life);
   return g_test_run ();
 }

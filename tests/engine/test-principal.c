@@ -118,7 +118,7 @@ test_outlives_table (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/principal/intern/same-name-same-pointer", test_same_pointer);
   g_test_add_func ("/principal/intern/classes", test_classes);
   g_test_add_func ("/principal/intern/refused", test_refused);

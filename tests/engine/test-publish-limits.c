@@ -239,7 +239,7 @@ test_gauges_match_and_come_back_to_zero (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/publish-limits/over-the-rate-takes-no-id", test_over_the_rate_takes_no_id);
   g_test_add_func ("/publish-limits/case-14/other-refusals-charge-nothing", test_case_14_other_refusals_charge_nothing);

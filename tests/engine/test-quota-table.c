@@ -153,7 +153,7 @@ test_key_keeps_its_principal (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/quota-table/both-parts-make-the-key", test_both_parts_make_the_key);
   g_test_add_func ("/quota-table/reclaim/takes-what-says-nothing", test_reclaim_takes_what_says_nothing);

@@ -367,7 +367,7 @@ test_random_run_agrees_with_the_model (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/rate-limiter/batch/is-charged-by-principal", test_batch_is_charged_by_principal);
   g_test_add_func ("/rate-limiter/batch/one-principal-refuses-it", test_one_principal_refuses_the_batch);

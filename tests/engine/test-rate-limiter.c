@@ -523,7 +523,7 @@ test_system_principal_has_a_quota (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   ADD ("case-1/over-the-ceiling", test_case_1_over_the_ceiling);
   ADD ("case-2/at-the-ceiling", test_case_2_at_the_ceiling);

@@ -237,7 +237,7 @@ test_complete (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/replay/up-to-the-last-id-at-its-start", test_plain);
   g_test_add_func ("/replay/peek-consumes-nothing", test_peek_consumes_nothing);
   g_test_add_func ("/replay/looks-at-32-a-turn", test_looks);

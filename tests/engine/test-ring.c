@@ -183,7 +183,7 @@ test_million (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/ring/empty", test_empty);
   g_test_add_func ("/ring/bounded-by-count", test_count);
   g_test_add_func ("/ring/bounded-by-bytes", test_bytes);

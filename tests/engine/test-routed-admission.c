@@ -314,7 +314,7 @@ test_evict_idle (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/routed/admission/061-routes-are-copies", test_routes_are_copies);
   g_test_add_func ("/routed/admission/062-dropped-route-is-gone", test_dropped_route_is_gone);
   g_test_add_func ("/routed/admission/063-no-stealing", test_no_stealing);

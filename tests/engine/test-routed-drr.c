@@ -491,7 +491,7 @@ test_back_of_the_ring (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/routed/drr/096-pop-then-drain-loses-nothing", test_pop_then_drain);
   g_test_add_func ("/routed/drr/097-pops-give-one-each", test_pops_alternate);
   g_test_add_func ("/routed/drr/098-drain-takes-all", test_drain_takes_all);

@@ -552,7 +552,7 @@ test_list_principals (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/routed/eviction/077-oversize-is-refused", test_oversize);
   g_test_add_func ("/routed/eviction/078-equality-fits", test_equality_fits);
   g_test_add_func ("/routed/eviction/079-topic-counts", test_default_budget);

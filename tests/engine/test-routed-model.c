@@ -376,7 +376,7 @@ test_tight_budget (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/routed/model/091-116-oldest", test_oldest);
   g_test_add_func ("/routed/model/fair", test_fair);
   g_test_add_func ("/routed/model/caps-and-overflow", test_caps);

@@ -344,7 +344,7 @@ test_random_resume_ids (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/routed/order/053-observer-sees-every-handle", test_observer_sees_every_handle);
   g_test_add_func ("/routed/order/054-second-waits-for-first", test_second_waits_for_first);
   g_test_add_func ("/routed/order/055-056-nested-publish-in-order", test_nested_publish_in_order);

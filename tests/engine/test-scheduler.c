@@ -319,7 +319,7 @@ test_bound_is_tight (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/scheduler/100-quantum-of-a-drain", test_quantum);
   g_test_add_func ("/scheduler/110-blocked-drains-add-nothing", test_blocked_drains_add_nothing);
   g_test_add_func ("/scheduler/order-after-suspension", test_order_after_suspension);

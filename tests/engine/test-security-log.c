@@ -201,7 +201,7 @@ test_every_kind_has_a_name (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/security-log/first-at-once-then-a-summary", test_first_at_once_then_a_summary);
   g_test_add_func ("/security-log/one-summary-a-second", test_one_summary_a_second);

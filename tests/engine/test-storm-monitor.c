@@ -123,7 +123,7 @@ test_made_up_topics_do_not_grow_it (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/storm-monitor/case-158/from-500-in-5-s", test_case_158_from_500_in_5_s);
   g_test_add_func ("/storm-monitor/case-158/lost-events-count", test_case_158_lost_events_count);

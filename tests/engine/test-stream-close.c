@@ -283,7 +283,7 @@ test_session_closed_replayed (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/limit/case-60-third-of-two", test_case_60);
   g_test_add_func ("/stream/abort/case-61-drops-what-waits", test_case_61);
   g_test_add_func ("/stream/abort/case-62-before-reading", test_case_62);

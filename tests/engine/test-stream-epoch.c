@@ -252,7 +252,7 @@ test_snapshot (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/epoch/case-46-stable", test_case_46);
   g_test_add_func ("/stream/epoch/case-47-mismatch", test_case_47);
   g_test_add_func ("/stream/epoch/case-48-detail-only-with-a-mismatch", test_case_48);

@@ -374,7 +374,7 @@ test_long_queue (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/live/case-9-two-subscribers", test_case_9);
   g_test_add_func ("/stream/live/case-10-publish-before-the-first-read", test_case_10);
   g_test_add_func ("/stream/live/case-11-waiting-reader-is-never-warned", test_case_11);

@@ -185,7 +185,7 @@ test_case_8 (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/publish/case-1-ids-count-from-one", test_case_1);
   g_test_add_func ("/stream/publish/case-2-meta-gets-a-timestamp", test_case_2);
   g_test_add_func ("/stream/publish/case-3-finite-timestamp-is-kept", test_case_3);

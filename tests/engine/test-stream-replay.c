@@ -398,7 +398,7 @@ test_max_bytes (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/replay/case-30-no-cursor", test_case_30);
   g_test_add_func ("/stream/replay/case-31-cursor-0", test_case_31);
   g_test_add_func ("/stream/replay/case-32-cursor-1", test_case_32);

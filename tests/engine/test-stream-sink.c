@@ -219,7 +219,7 @@ test_evicted_after_put (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stream/sink/gets-offers-directly", test_put);
   g_test_add_func ("/stream/sink/keeps-the-order", test_order);
   g_test_add_func ("/stream/sink/keeps-the-order-behind-a-notice", test_order_behind_notice);

@@ -96,7 +96,7 @@ test_lag_has_a_size (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/take-one/live/what-is-too-large-stays", test_live_events);
   g_test_add_func ("/take-one/replay/what-is-too-large-stays", test_replayed_events);
   g_test_add_func ("/take-one/broadcast/a-lag-has-the-size-of-a-notice", test_lag_has_a_size);

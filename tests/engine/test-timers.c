@@ -62,7 +62,7 @@ test_the_first_is_the_first (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/timers/nothing-is-due", test_nothing_is_due);
   g_test_add_func ("/timers/clear-forgets", test_clear_forgets);
   g_test_add_func ("/timers/the-first-is-the-first", test_the_first_is_the_first);

@@ -377,7 +377,7 @@ test_growth_many_literals_come_and_go (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/topic-index/match/finds-each-kind", test_match_finds_each_kind);
   g_test_add_func ("/topic-index/match/appends", test_match_appends);

@@ -501,7 +501,7 @@ add_words (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/topic/match/case-21-true", test_match_case_21_true);
   g_test_add_func ("/topic/match/case-22-false", test_match_case_22_false);

@@ -115,7 +115,7 @@ test_lines_have_an_end (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/http/chunks/bodies-pass-whatever-the-pieces", test_bodies_pass_whatever_the_pieces);
   g_test_add_func ("/http/chunks/large-chunks-are-cut-to-what-is-wanted", test_large_chunks_are_cut_to_what_is_wanted);
   g_test_add_func ("/http/chunks/what-is-no-chunk-is-refused", test_what_is_no_chunk_is_refused);

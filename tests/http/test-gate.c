@@ -58,7 +58,7 @@ test_bearer (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/http/gate/loopback-listeners-have-three-names", test_loopback_listeners_have_three_names);
   g_test_add_func ("/http/gate/port-80-needs-no-mention", test_port_80_needs_no_mention);
   g_test_add_func ("/http/gate/other-listeners-have-addresses-but-no-foreign-names",

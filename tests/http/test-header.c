@@ -116,7 +116,7 @@ test_phrases (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/http/header/block-ends-at-an-empty-line", test_block_ends_at_an_empty_line);
   g_test_add_func ("/http/header/bodies-of-uncertain-length-are-refused", test_bodies_of_uncertain_length_are_refused);
   g_test_add_func ("/http/header/targets-are-mended", test_targets_are_mended);

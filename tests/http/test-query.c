@@ -61,7 +61,7 @@ test_paths_may_hold_nul (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/http/query/values-are-decoded", test_values_are_decoded);
   g_test_add_func ("/http/query/what-is-no-text-has-no-value", test_what_is_no_text_has_no_value);
   g_test_add_func ("/http/query/nothing-is-an-empty-query", test_nothing_is_an_empty_query);

@@ -188,7 +188,7 @@ add (const char *path, void (*test) (Fixture *, gconstpointer))
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   add ("/http-wait/is-dormant-until-it-ends", test_is_dormant_until_it_ends);
   add ("/http-wait/waits-for-its-descriptor", test_waits_for_its_descriptor);

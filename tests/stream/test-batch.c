@@ -260,7 +260,7 @@ test_bounds (Fixture *self, gconstpointer data)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 #define ADD(name, function) g_test_add ("/stream/batch/" name, Fixture, NULL, set_up, function, tear_down)
   ADD ("frames-go-out-in-order", test_frames_go_out_in_order);
   ADD ("without-chunks-only-the-inner-bytes", test_without_chunks_only_the_inner_bytes);

@@ -107,7 +107,7 @@ test_large_events_are_let_go (Fixture *self, gconstpointer data)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 #define ADD(name, function) g_test_add ("/stream/frame-cache/" name, Fixture, NULL, set_up, function, tear_down)
   ADD ("an-event-has-one-frame", test_an_event_has_one_frame);
   ADD ("a-head-is-shared-by-those-who-keep-up", test_a_head_is_shared_by_those_who_keep_up);

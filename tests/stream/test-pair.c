@@ -562,7 +562,7 @@ test_no_descriptors_left (Fixture *self, gconstpointer data)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
 #define ADD(path, kind, func) g_test_add (path, Fixture, &(kind), set_up, func, tear_down)
   ADD ("/stream/pair/ndjson-is-envelopes", ndjson, test_ndjson_is_envelopes);

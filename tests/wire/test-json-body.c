@@ -162,7 +162,7 @@ test_bus_options_that_are_refused (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/wire/json-body/all-members", test_all_members);
   g_test_add_func ("/wire/json-body/few-members", test_few_members);
   g_test_add_func ("/wire/json-body/null-names-the-system-principal", test_null_names_the_system_principal);

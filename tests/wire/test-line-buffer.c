@@ -177,7 +177,7 @@ test_trim (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/line-buffer/pieces", test_pieces);
   g_test_add_func ("/line-buffer/blank-lines-count", test_blank_lines_count);
   g_test_add_func ("/line-buffer/longest-line", test_longest_line);

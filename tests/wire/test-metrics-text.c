@@ -102,7 +102,7 @@ main (int argc, char **argv)
   if (argc > 1 && strcmp (argv[1], "--print") == 0)
     return print_filled ();
 
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/metrics-text/text-of-a-family", test_text_of_a_family);
   g_test_add_func ("/metrics-text/every-series-once", test_text_has_every_series_once);

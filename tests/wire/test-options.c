@@ -192,7 +192,7 @@ test_bus_options (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/wire/options/all-types", test_all);
   g_test_add_func ("/wire/options/none-leaves-the-defaults", test_none);
   g_test_add_func ("/wire/options/refusals-name-key-value-and-limit", test_refusals);

@@ -220,7 +220,7 @@ test_max_queued (void)
 int
 main (int argc, char **argv)
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/wire/sse-frame/golden-sample", test_golden_sample);
   g_test_add_func ("/wire/sse-frame/a-head-of-its-own", test_a_head_of_its_own);
   g_test_add_func ("/wire/sse-frame/synthetic-events-have-no-id-line", test_synthetic_events_have_no_id_line);

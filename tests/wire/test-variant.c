@@ -112,7 +112,7 @@ test_bad_options (void)
 int
 main (int argc, char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/wire/variant/event", test_event);
   g_test_add_func ("/wire/variant/synthetic-event", test_synthetic);
   g_test_add_func ("/wire/variant/publication", test_publication);
