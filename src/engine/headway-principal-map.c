@@ -71,7 +71,7 @@ headway_principal_map_place (HeadwayPrincipalMap *self, const HeadwayPrincipal *
 
   if (self->slots == NULL)
     resize (self, SLOTS_MIN);
-  else if (self->length * 2 > self->mask)
+  else if (self->length * 4 > self->mask)
     resize (self, (self->mask + 1) * 2);
   slot = &self->slots[find (self, principal)];
   if (slot->principal == NULL)

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  */
 typedef struct
 {
-  struct _HeadwayPrincipalMapSlot *slots; /* owned, `mask` + 1 of them, at most half in use */
+  struct _HeadwayPrincipalMapSlot *slots; /* owned, `mask` + 1 of them, at most a quarter in use: what collides is mispredicted */
   gsize mask;
   guint length;
 } HeadwayPrincipalMap;
