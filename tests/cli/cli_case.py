@@ -10,10 +10,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from unittest_tap import main  # noqa: E402, F401
 
 HEADWAY = os.environ["HEADWAY"]
 HEADWAYD = os.environ["HEADWAYD"]

@@ -4,10 +4,13 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import tap
+sys.dont_write_bytecode = True
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from unittest_tap import main  # noqa: E402
 
 HEADWAY = os.environ["HEADWAY"]
 
@@ -99,4 +102,4 @@ class Arguments(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    tap.main()
+    main()

@@ -9,8 +9,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from cli_case import PATIENCE, Case  # noqa: E402
+from cli_case import PATIENCE, Case, main  # noqa: E402
 
 GUARD = """
 case $HEADWAY_TOPIC in
@@ -215,4 +214,4 @@ def is_alive(pid):
 
 
 if __name__ == "__main__":
-    tap.main()
+    main()

@@ -17,8 +17,7 @@ import termios
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from cli_case import HEADWAY, PATIENCE, Case  # noqa: E402
+from cli_case import HEADWAY, PATIENCE, Case, main  # noqa: E402
 
 spec = importlib.util.spec_from_file_location("prometheus", os.path.join(os.path.dirname(__file__), "../wire/check-prometheus.py"))
 prometheus = importlib.util.module_from_spec(spec)
@@ -267,4 +266,4 @@ class Alone(Case):
 
 
 if __name__ == "__main__":
-    tap.main()
+    main()

@@ -11,8 +11,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from cli_case import PATIENCE, Case, numbers  # noqa: E402
+from cli_case import PATIENCE, Case, main, numbers  # noqa: E402
 
 
 class Lines:
@@ -262,4 +261,4 @@ class HttpLines(Lines, Case):
 
 
 if __name__ == "__main__":
-    tap.main()
+    main()

@@ -12,8 +12,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from cli_case import HEADWAY, PATIENCE, Case, Program, numbers, own_id, weigh  # noqa: E402
+from cli_case import HEADWAY, PATIENCE, Case, Program, main, numbers, own_id, weigh  # noqa: E402
 
 
 class Ways:
@@ -449,4 +448,4 @@ class BreakingLine:
 
 
 if __name__ == "__main__":
-    tap.main()
+    main()

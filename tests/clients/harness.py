@@ -25,6 +25,9 @@ gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.dirname(HERE))
+from unittest_tap import main  # noqa: E402, F401
+
 NAME = 'org.headway.Headway1'
 ROOT = '/org/headway/Headway1'
 NODE_MAJOR = 20
@@ -385,61 +388,3 @@ def missing(*programs, has_packages=False):
         if not os.path.exists(mark) or not filecmp.cmp(mark, lock, shallow=False):
             return 'the published clients are not installed: scripts/install-npm.sh'
     return ''
-
-
-class TapResult(unittest.TestResult):
-    """Prints a line of TAP for each test."""
-
-    def __init__(self):
-        super().__init__()
-        self.number = 0
-        self.began = 0.0
-
-    def startTest(self, test):
-        super().startTest(test)
-        self.began = time.monotonic()
-
-    def say(self, word, test, rest=''):
-        self.number += 1
-        name = test.id().rpartition('.')[2].removeprefix('test_').replace('_', '-')
-        print(f'{word} {self.number} - {name}{rest}', flush=True)
-
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.say('ok', test)
-        print(f'# {time.monotonic() - self.began:.1f} s', flush=True)
-
-    def addSkip(self, test, reason):
-        super().addSkip(test, reason)
-        self.say('ok', test, f' # SKIP {reason}')
-
-    def complain(self, test, error):
-        self.say('not ok', test)
-        for line in self._exc_info_to_string(error, test).splitlines():
-            print(f'# {line}', flush=True)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.complain(test, err)
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.complain(test, err)
-
-
-def main(lack):
-    """Runs the tests of the program, or those named in its arguments. @lack: why they must all be skipped, or ''."""
-    module = sys.modules['__main__']
-    loader = unittest.defaultTestLoader
-    if len(sys.argv) > 1:
-        suite = loader.loadTestsFromNames(sys.argv[1:], module)
-    else:
-        suite = loader.loadTestsFromModule(module)
-    if lack:
-        for name in dir(module):
-            if isinstance(getattr(module, name), type) and issubclass(getattr(module, name), unittest.TestCase):
-                unittest.skip(lack)(getattr(module, name))
-    print(f'1..{suite.countTestCases()}', flush=True)
-    result = TapResult()
-    suite.run(result)
-    sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A private message bus, real headwayd processes, their clients, and TAP.
+"""A private message bus, real headwayd processes, and their clients.
 
 HEADWAYD in the environment is the program. Everything started is stopped by its process id; every
 test has a folder of its own.
@@ -19,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import unittest
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,6 +27,9 @@ import gi
 
 gi.require_version("Gio", "2.0")
 from gi.repository import Gio, GLib  # noqa: E402
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from unittest_tap import diagnose, main  # noqa: E402, F401
 
 # PyGObject fills an enumeration in when it is first asked for, and a second thread sees it half filled: so ask here.
 NO_AUTO_START = Gio.DBusCallFlags.NO_AUTO_START
@@ -429,70 +431,7 @@ class Case(unittest.TestCase):
         return lines[0]
 
 
-class Tap(unittest.TestResult):
-    def __init__(self) -> None:
-        super().__init__()
-        self.number = 0
-        self.failed_subtests = 0
-
-    def startTest(self, test: unittest.TestCase) -> None:
-        super().startTest(test)
-        self.failed_subtests = 0
-
-    def say(self, word: str, test: unittest.TestCase, rest: str = "") -> None:
-        self.number += 1
-        print(f"{word} {self.number} - {test.id().split('.', 1)[1]}{rest}", flush=True)
-
-    def explain(self, err: Any) -> None:
-        for line in "".join(traceback.format_exception(*err)).splitlines():
-            print(f"# {line}", flush=True)
-
-    def addSuccess(self, test: unittest.TestCase) -> None:
-        super().addSuccess(test)
-        self.say("ok", test)
-
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
-        super().addSkip(test, reason)
-        self.say("ok", test, f" # SKIP {reason}")
-
-    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
-        super().addFailure(test, err)
-        self.say("not ok", test)
-        self.explain(err)
-
-    def addError(self, test: unittest.TestCase, err: Any) -> None:
-        super().addError(test, err)
-        self.say("not ok", test)
-        self.explain(err)
-
-    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
-        super().addSubTest(test, subtest, err)
-        if err is None:
-            return
-        self.failed_subtests += 1
-        if self.failed_subtests == 1:
-            self.say("not ok", test)
-        diagnose(" ".join(str(subtest).split()))
-        self.explain(err)
-
-
 def start_thread(func: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=func, daemon=True)
     thread.start()
     return thread
-
-
-def diagnose(text: str) -> None:
-    print(f"# {text}", flush=True)
-
-
-def main(module: str = "__main__") -> None:
-    loader = unittest.defaultTestLoader
-    if len(sys.argv) > 1:
-        suite = loader.loadTestsFromNames(sys.argv[1:], sys.modules[module])
-    else:
-        suite = loader.loadTestsFromModule(sys.modules[module])
-    print(f"1..{suite.countTestCases()}", flush=True)
-    result = Tap()
-    suite.run(result)
-    sys.exit(0 if result.wasSuccessful() else 1)
