@@ -48,9 +48,12 @@ struct _HeadwayDecision
   gconstpointer skip; /* nullable: the origin whose handlers it passes */
   State state;
   GPtrArray *entries; /* owned, of owned Entry */
+  guint64 number;     /* of the set, from 1 */
   guint n_undecided;  /* entries */
   guint n_behind;     /* entries that are not the first of their line */
   GList link;         /* in `published` or `settled` */
+  GList set_link;     /* in HeadwayHandlerSet.undecided */
+  gboolean is_listed; /* there */
   GError *error;      /* owned, nullable */
 };
 
@@ -204,7 +207,10 @@ decision_new (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, gboolean
   self->batch = batch;
   self->uid = uid;
   self->skip = is_apart ? batch->origin : NULL;
-  self->link.data = self;
+  self->number = ++set->last_decision;
+  self->link.data = self->set_link.data = self;
+  self->is_listed = TRUE;
+  headway_queue_push (&set->undecided, &self->set_link);
   self->entries = g_ptr_array_new_with_free_func (entry_free);
   for (guint i = 0; i < batch->events->len; i++)
     {
@@ -228,6 +234,20 @@ decision_free (HeadwayDecision *self)
   g_ptr_array_unref (self->entries);
   g_clear_error (&self->error);
   g_free (self);
+}
+
+/* No handler is looked up for it any more: those that drain may have waited for that. */
+static void
+leave_undecided (HeadwayDecision *self)
+{
+  HeadwayHandlerSet *set = self->set;
+
+  if (!self->is_listed)
+    return;
+  self->is_listed = FALSE;
+  headway_queue_unlink (&set->undecided, &self->set_link);
+  for (guint i = 0; set->n_draining > 0 && i < set->all->len; i++)
+    headway_dispatcher_end_if_drained (set->dispatcher, g_ptr_array_index (set->all, i));
 }
 
 static void
@@ -301,6 +321,7 @@ fail (HeadwayDecision *self, GError *error, HeadwayInstant now)
   self->state = FAILED;
   self->error = error;
   leave_lines (self, now);
+  leave_undecided (self);
   headway_queue_push (&dispatcher->settled, &self->link);
 }
 
@@ -348,7 +369,7 @@ decide (Entry *self, HeadwayInstant now)
   for (; self->at < self->indexes->len; self->at++)
     {
       HeadwayEvent *event = g_ptr_array_index (decision->batch->events, g_array_index (self->indexes, guint, self->at));
-      GPtrArray *matches = headway_handler_set_match (set, HEADWAY_PHASE_PRE, event, decision->skip);
+      GPtrArray *matches = headway_handler_set_match (set, HEADWAY_PHASE_PRE, event, decision->skip, decision->number);
 
       if (matches->len == 0)
         continue;
@@ -367,7 +388,8 @@ line_run (Line *self, HeadwayInstant now)
       Entry *entry = self->current;
 
       self->current = entry->link.next != NULL ? entry->link.next->data : NULL;
-      entry->decision->n_undecided--;
+      if (--entry->decision->n_undecided == 0)
+        leave_undecided (entry->decision);
       publish_if_first (entry->decision);
     }
 }
@@ -385,7 +407,7 @@ must_wait (HeadwayHandlerSet *set, const HeadwayBatch *batch, gboolean is_apart)
 
       if (has_lines && choose_line (set, headway_event_get_principal (event), batch->origin, is_apart, FALSE) != NULL)
         return TRUE;
-      if (headway_handler_set_match (set, HEADWAY_PHASE_PRE, event, is_apart ? batch->origin : NULL)->len > 0)
+      if (headway_handler_set_match (set, HEADWAY_PHASE_PRE, event, is_apart ? batch->origin : NULL, G_MAXUINT64)->len > 0)
         return TRUE;
     }
   return FALSE;
@@ -465,6 +487,27 @@ headway_decision_submit (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batc
   else
     fail (self, error, now);
   headway_dispatcher_settle (set->dispatcher, now);
+}
+
+/* --- Handlers that drain -------------------------------------------------------------------- */
+
+gboolean
+headway_decision_keep (HeadwayHandlerSet *set, HeadwayHandler *handler)
+{
+  if (handler->phase != HEADWAY_PHASE_PRE || set->undecided.head == NULL)
+    return FALSE;
+  handler->last_decision = set->last_decision;
+  set->n_draining++;
+  return TRUE;
+}
+
+gboolean
+headway_decision_may_want (HeadwayHandler *handler)
+{
+  HeadwayHandlerSet *set = headway_bus_get_handlers (handler->bus);
+
+  return handler->is_matching && handler->last_decision > 0 && set->undecided.head != NULL &&
+         ((HeadwayDecision *) set->undecided.head->data)->number <= handler->last_decision;
 }
 
 /* --- Going out ------------------------------------------------------------------------------ */

@@ -42,6 +42,11 @@ void headway_decision_submit (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch 
  * counts in full for each of its principals (decisions.md 13, 35). */
 gboolean headway_decision_has_room (HeadwayHandlerSet *set, guint32 uid, const HeadwayBatch *batch);
 
+/* @handler takes no new publishes. TRUE: it is still to be looked up for those that wait to be decided. */
+gboolean headway_decision_keep (HeadwayHandlerSet *set, HeadwayHandler *handler);
+/* Whether @handler, which drains, is looked up and a publish that came before waits. */
+gboolean headway_decision_may_want (HeadwayHandler *handler);
+
 /* All that waits fails with CLOSED. */
 void headway_decision_close_bus (HeadwayHandlerSet *set, HeadwayInstant now);
 

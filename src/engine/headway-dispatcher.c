@@ -135,8 +135,10 @@ headway_dispatcher_end_handler (HeadwayDispatcher *self, HeadwayHandler *handler
 void
 headway_dispatcher_end_if_drained (HeadwayDispatcher *self, HeadwayHandler *handler)
 {
-  if (handler->state == HEADWAY_HANDLER_DRAINING && handler->n_unfinished == 0)
-    headway_dispatcher_end_handler (self, handler);
+  if (handler->state != HEADWAY_HANDLER_DRAINING || handler->n_unfinished > 0 || headway_decision_may_want (handler))
+    return;
+  headway_handler_stop_matching (handler);
+  headway_dispatcher_end_handler (self, handler);
 }
 
 void

@@ -35,6 +35,8 @@ struct _HeadwayHandler
   gpointer user_data;
 
   HeadwayHandlerState state;
+  gboolean is_matching;  /* is looked up for events */
+  guint64 last_decision; /* draining, phase `pre`: publishes that came later are not its own any more */
   gboolean is_told; /* that it has ended */
   HeadwayHandlerQueues queues;
   GQueue ready;       /* HeadwayStep (borrowed), by ready_link: may be called */
@@ -56,6 +58,8 @@ HeadwayHandler *headway_handler_new (HeadwayBus *bus,
                                      const HeadwayHandlerOptions *options,
                                      const HeadwayLimits *limits,
                                      GError **error);
+/* @self takes no events any more. */
+void headway_handler_stop_matching (HeadwayHandler *self);
 /* headway_handler_drop(), but for headway_dispatcher_settle(). */
 void headway_handler_end (HeadwayHandler *self, HeadwayInstant now);
 /* The order of routing.md 1.10: priority, name, registration. */

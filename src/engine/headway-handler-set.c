@@ -46,6 +46,7 @@ headway_handler_set_add (HeadwayHandlerSet *self, HeadwayHandler *handler)
   const char *const *patterns = headway_filter_get_patterns (handler->filter);
 
   g_ptr_array_add (self->all, g_object_ref (handler));
+  handler->is_matching = TRUE;
   group->n++;
   if (patterns[0] == NULL)
     g_ptr_array_add (group->unfiltered, handler);
@@ -60,6 +61,7 @@ headway_handler_set_remove (HeadwayHandlerSet *self, HeadwayHandler *handler)
   const char *const *patterns = headway_filter_get_patterns (handler->filter);
 
   group->n--;
+  self->n_draining -= handler->last_decision > 0 ? 1 : 0;
   if (patterns[0] == NULL)
     g_ptr_array_remove (group->unfiltered, handler);
   for (guint i = 0; patterns[i] != NULL; i++)
@@ -78,9 +80,9 @@ compare_matches (gconstpointer a, gconstpointer b)
   return headway_handler_compare (*(HeadwayHandler *const *) a, *(HeadwayHandler *const *) b);
 }
 
-/* In order, each once, and none of @skip. */
+/* In order, each once, and who is left out is out. */
 static void
-tidy_matches (GPtrArray *matches, gconstpointer skip)
+tidy_matches (GPtrArray *matches, gconstpointer skip, guint64 decision)
 {
   guint n = 0;
 
@@ -89,7 +91,8 @@ tidy_matches (GPtrArray *matches, gconstpointer skip)
     {
       HeadwayHandler *handler = g_ptr_array_index (matches, i);
 
-      if ((n > 0 && g_ptr_array_index (matches, n - 1) == handler) || (skip != NULL && handler->origin == skip))
+      if ((n > 0 && g_ptr_array_index (matches, n - 1) == handler) || (skip != NULL && handler->origin == skip) ||
+          (handler->last_decision > 0 && handler->last_decision < decision))
         continue;
       g_ptr_array_index (matches, n++) = handler;
     }
@@ -97,15 +100,19 @@ tidy_matches (GPtrArray *matches, gconstpointer skip)
 }
 
 GPtrArray *
-headway_handler_set_match (HeadwayHandlerSet *self, HeadwayPhase phase, const HeadwayEvent *event, gconstpointer skip)
+headway_handler_set_match (HeadwayHandlerSet *self,
+                           HeadwayPhase phase,
+                           const HeadwayEvent *event,
+                           gconstpointer skip,
+                           guint64 decision)
 {
   HeadwayHandlerGroup *group = &self->groups[phase];
 
   g_ptr_array_set_size (self->matches, 0);
   g_ptr_array_extend (self->matches, group->unfiltered, NULL, NULL);
   headway_topic_index_match (group->index, headway_event_get_topic (event), self->matches);
-  if (self->matches->len > 1 || skip != NULL)
-    tidy_matches (self->matches, skip);
+  if (self->matches->len > 1 || skip != NULL || self->n_draining > 0)
+    tidy_matches (self->matches, skip, decision);
   return self->matches;
 }
 
@@ -116,7 +123,7 @@ headway_handler_set_offer (HeadwayHandlerSet *self, HeadwayEvent *event, Headway
 
   if (self->groups[HEADWAY_PHASE_POST].n == 0)
     return;
-  matches = headway_handler_set_match (self, HEADWAY_PHASE_POST, event, NULL);
+  matches = headway_handler_set_match (self, HEADWAY_PHASE_POST, event, NULL, G_MAXUINT64);
   if (matches->len == 0)
     return;
   headway_work_post (self->dispatcher, (HeadwayHandler *const *) matches->pdata, matches->len, event, now);

@@ -26,6 +26,9 @@ struct _HeadwayHandlerSet
   HeadwayHandlerGroup groups[HEADWAY_N_PHASES];
   GPtrArray *matches; /* owned scratch */
   GHashTable *lines;  /* owned, of HeadwayDecision: publishes that are being decided */
+  GQueue undecided;   /* HeadwayDecision (borrowed), in order: those of them with events that are not decided */
+  guint64 last_decision;
+  guint n_draining; /* handlers of phase `pre` that are still looked up, for what came before they drained */
 };
 
 /* Returns: (transfer full). */
@@ -42,11 +45,16 @@ void headway_handler_set_forget (HeadwayHandlerSet *self, HeadwayHandler *handle
 /**
  * headway_handler_set_match:
  * @skip: (nullable): leaves out handlers of this origin
+ * @decision: number of the publish; leaves out handlers that drain and came to do so before it
  *
- * Returns: (transfer none): the registered handlers of @phase that match @event, each once, in the order of
+ * Returns: (transfer none): the handlers of @phase that match @event, each once, in the order of
  *   routing.md 1.10. Until the next call.
  */
-GPtrArray *headway_handler_set_match (HeadwayHandlerSet *self, HeadwayPhase phase, const HeadwayEvent *event, gconstpointer skip);
+GPtrArray *headway_handler_set_match (HeadwayHandlerSet *self,
+                                      HeadwayPhase phase,
+                                      const HeadwayEvent *event,
+                                      gconstpointer skip,
+                                      guint64 decision);
 
 /* An event of the bus was offered to subscriptions. */
 void headway_handler_set_offer (HeadwayHandlerSet *self, HeadwayEvent *event, HeadwayInstant now);

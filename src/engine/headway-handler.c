@@ -3,6 +3,7 @@
 
 #include "engine/headway-handler-private.h"
 
+#include "engine/headway-decision.h"
 #include "engine/headway-dispatcher-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-handler-set.h"
@@ -110,12 +111,12 @@ headway_handler_compare (const HeadwayHandler *a, const HeadwayHandler *b)
 
 /* --- Life ----------------------------------------------------------------------------------- */
 
-static void
-stop_matching (HeadwayHandler *self)
+void
+headway_handler_stop_matching (HeadwayHandler *self)
 {
-  if (self->state != HEADWAY_HANDLER_REGISTERED)
+  if (!self->is_matching)
     return;
-  self->state = HEADWAY_HANDLER_DRAINING;
+  self->is_matching = FALSE;
   headway_handler_set_remove (headway_bus_get_handlers (self->bus), self);
 }
 
@@ -124,7 +125,10 @@ headway_handler_unregister (HeadwayHandler *self, HeadwayInstant now)
 {
   if (self->state != HEADWAY_HANDLER_REGISTERED)
     return;
-  stop_matching (self);
+  self->state = HEADWAY_HANDLER_DRAINING;
+  /* What waits for a decision is looked up when its turn comes. */
+  if (!headway_decision_keep (headway_bus_get_handlers (self->bus), self))
+    headway_handler_stop_matching (self);
   headway_dispatcher_end_if_drained (self->dispatcher, self);
   headway_dispatcher_settle (self->dispatcher, now);
 }
@@ -145,7 +149,7 @@ headway_handler_end (HeadwayHandler *self, HeadwayInstant now)
 
   if (self->state == HEADWAY_HANDLER_ENDED)
     return;
-  stop_matching (self);
+  headway_handler_stop_matching (self);
   self->state = HEADWAY_HANDLER_ENDED;
   /* No queue comes or goes from here on. */
   queues = g_hash_table_get_values (self->queues.queues);

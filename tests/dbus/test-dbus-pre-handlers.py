@@ -54,6 +54,25 @@ def errors_go_by_on_error(server, name):
 
 
 @suite.test
+def unregister_decides_what_waits_first(server, name):
+    bus = server.client().bus(name)
+    publisher = bus.of(server.client())
+    handler = Handler(bus, ['g.*'], phase='pre', on_error='deny')
+    published = [publisher.start('Publish', '(ssa{sv})', 'g.x', str(number), {}) for number in range(3)]
+    first = handler.wait(1)[0]
+    done = handler.start_unregister()
+    settle()
+    first.answer()
+    for number in (1, 2):
+        handler.wait(number + 1)[number].answer('deny', 'the last word')
+    done.wait()
+    same([handler.data(), published[0].wait()[0]], [['0', '1', '2'], 1])
+    for call in published[1:]:
+        expect('Denied', call.wait, says='the last word')
+    same(publisher.publish('g.x', '3')[0], 2)
+
+
+@suite.test
 def a_batch_is_all_or_nothing(server, name):
     bus = server.client().bus(name)
     subscription = bus.subscribe()

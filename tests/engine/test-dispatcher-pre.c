@@ -496,6 +496,58 @@ test_the_last_handler_leaves_and_order_stays (void)
 }
 
 static void
+test_unregister_decides_what_waits_first (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard, *next;
+
+  set_up (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  test_dispatch_pub (&f, "alice", "foo.a", "2");
+  test_dispatch_pub_many (&f, "alice/bar.a/3 bob/foo.a/4 alice/foo.a/5");
+  headway_handler_unregister (guard->handler, f.now);
+  g_assert_false (headway_handler_is_registered (guard->handler));
+  next = test_handler (&f, "next", PRE (.priority = 200));
+  test_dispatch_pub (&f, "alice", "foo.a", "6");
+  test_dispatch_pub (&f, "carol", "foo.a", "7");
+  assert_dispatch (&f, "guard.alice.1 guard.bob.4 next.carol.7");
+  test_continue (guard);
+  test_answer_call (next, "deny", "no");
+  test_continue_for (guard, "bob");
+  assert_dispatch (&f, "=1 +1 guard.alice.2 -7:no");
+  test_answer_call (guard, "deny", "two");
+  assert_dispatch (&f, "-2:two guard.alice.5");
+  g_assert_cmpuint (headway_dispatcher_count_handlers (f.dispatcher, f.bus), ==, 2);
+  test_continue (guard);
+  assert_dispatch (&f, "next.alice.5");
+  test_continue (next);
+  assert_dispatch (&f, "=3 =4 =5 +many next.alice.6 /guard");
+  test_continue (next);
+  assert_dispatch (&f, "=6 +6");
+}
+
+/* What it waited for fails, or its owner leaves. */
+static void
+test_a_drain_ends_with_what_it_waits_for (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard, *gone;
+
+  set_up (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  gone = test_handler (&f, "gone", PRE (0));
+  test_dispatch_pub_many (&f, "alice/foo.a/1 alice/foo.a/2");
+  headway_handler_unregister (guard->handler, f.now);
+  headway_handler_unregister (gone->handler, f.now);
+  headway_handler_drop (gone->handler, f.now);
+  assert_dispatch (&f, "gone.alice.1 guard.alice.1 ~gone.alice.1 /gone");
+  test_answer_call (guard, "deny", "no");
+  assert_dispatch (&f, "-many:event 0: no /guard");
+  g_assert_false (headway_dispatcher_has_pre (f.dispatcher, f.bus));
+}
+
+static void
 deny_at_once (TestHandler *self, HeadwayHandlerCall *call)
 {
   headway_handler_call_finish (call, "deny", "at once", 7, self->f->now);
@@ -562,6 +614,8 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/pre/a-user-has-a-bound-too", test_a_user_has_a_bound_too);
   g_test_add_func ("/dispatcher/pre/closing-fails-what-waits", test_closing_fails_what_waits);
   g_test_add_func ("/dispatcher/pre/the-last-handler-leaves-and-order-stays", test_the_last_handler_leaves_and_order_stays);
+  g_test_add_func ("/dispatcher/pre/unregister-decides-what-waits-first", test_unregister_decides_what_waits_first);
+  g_test_add_func ("/dispatcher/pre/a-drain-ends-with-what-it-waits-for", test_a_drain_ends_with_what_it_waits_for);
   g_test_add_func ("/dispatcher/pre/answers-from-within-the-call", test_answers_from_within_the_call);
   g_test_add_func ("/dispatcher/pre/much-that-is-decided-goes-out-bit-by-bit", test_much_that_is_decided_goes_out_bit_by_bit);
   return g_test_run ();
