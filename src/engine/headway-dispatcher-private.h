@@ -34,6 +34,7 @@ struct _HeadwayDispatcher
   guint n_handlers;                     /* that have not ended */
   guint last_number;
   guint in_flight;
+  guint n_of_all; /* of them, the first few of each handler */
   guint undecided;
   gint64 announced_us; /* what headway_dispatcher_get_next_deadline_us() said last */
   gboolean is_settling;

@@ -10,7 +10,7 @@
 #include "engine/headway-intrusive.h"
 
 /* The calls in flight are shared so: the handler with the fewest comes first, its principals in turn. One that has
- * CALLS_OF_ALL or more leaves that many for each other handler, at most CALLS_LEFT_MAX in all, so that a slow handler with many
+ * CALLS_OF_ALL or more leaves what others have fewer than that, at most CALLS_LEFT_MAX in all, so that a slow handler with many
  * principals cannot take them all until their deadlines. */
 #define CALLS_OF_ALL   4
 #define CALLS_LEFT_MAX 48
@@ -248,7 +248,7 @@ start_call (HeadwayDispatcher *self, HeadwayStep *step, HeadwayInstant now)
 
   headway_queue_unlink (&handler->ready, &step->ready_link);
   self->in_flight++;
-  handler->in_flight++;
+  self->n_of_all += handler->in_flight++ < CALLS_OF_ALL ? 1 : 0;
   add_origin (self, handler, 1);
   headway_dispatcher_update_handler (self, handler);
   headway_step_begin_call (step, now);
@@ -265,7 +265,7 @@ headway_dispatcher_remove_call (HeadwayDispatcher *self, HeadwayStep *step)
 
   call->step = NULL;
   self->in_flight--;
-  step->handler->in_flight--;
+  self->n_of_all -= --step->handler->in_flight < CALLS_OF_ALL ? 1 : 0;
   add_origin (self, step->handler, -1);
   headway_dispatcher_update_handler (self, step->handler);
   return call;
@@ -285,7 +285,7 @@ static HeadwayHandler *
 next_handler (HeadwayDispatcher *self)
 {
   guint n_free = HEADWAY_CALLS_MAX - self->in_flight;
-  guint n_left = MIN (CALLS_OF_ALL * (MAX (self->n_handlers, 1) - 1), CALLS_LEFT_MAX);
+  guint n_left = MIN (CALLS_OF_ALL * self->n_handlers - MIN (self->n_of_all, CALLS_OF_ALL * self->n_handlers), CALLS_LEFT_MAX);
   guint n_levels = n_free > n_left ? HEADWAY_CALLS_MAX : CALLS_OF_ALL;
 
   if (self->n_ready == 0 || n_free == 0)

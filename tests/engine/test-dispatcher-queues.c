@@ -398,10 +398,29 @@ test_a_slow_handler_leaves_some_for_others (void)
   assert_dispatch (&f, "quick.q0.1 quick.q1.1 quick.q2.1 quick.q3.1");
   /* What becomes free goes to the one that has fewer. */
   test_continue (slow);
-  assert_dispatch (&f, "");
+  assert_dispatch (&f, "quick.q4.1");
   g_assert_cmpuint (slow->calls->len, ==, 91);
   test_continue (quick);
-  assert_dispatch (&f, "quick.q4.1");
+  assert_dispatch (&f, "quick.q5.1");
+}
+
+static void
+test_busy_handlers_use_all_calls (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *handlers[12];
+
+  test_dispatch_set_up (&f);
+  for (guint i = 0; i < 12; i++)
+    {
+      handlers[i] = test_handler (&f, "busy", POST (foo));
+      handlers[i]->is_quiet = TRUE;
+    }
+  pub_principals (&f, 1, 60);
+  for (guint i = 0; i < 12; i++)
+    g_assert_cmpuint (handlers[i]->calls->len, ==, HEADWAY_CALLS_MAX / 12);
+  g_assert_cmpuint (headway_dispatcher_get_in_flight (f.dispatcher), ==, HEADWAY_CALLS_MAX);
+  test_dispatch_check (&f);
 }
 
 static void
@@ -639,6 +658,7 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/queues/case-132-two-registrations-two-patterns", test_case_132_two_registrations_two_patterns);
   g_test_add_func ("/dispatcher/calls/no-more-than-96-at-a-time", test_no_more_than_96_at_a_time);
   g_test_add_func ("/dispatcher/calls/a-slow-handler-leaves-some-for-others", test_a_slow_handler_leaves_some_for_others);
+  g_test_add_func ("/dispatcher/calls/busy-handlers-use-all-calls", test_busy_handlers_use_all_calls);
   g_test_add_func ("/dispatcher/calls/principals-take-turns", test_principals_take_turns);
   g_test_add_func ("/dispatcher/calls/no-room-then-room", test_no_room_then_room);
   g_test_add_func ("/dispatcher/calls/a-retry-is-no-answer", test_a_retry_is_no_answer);
