@@ -49,6 +49,7 @@ struct _HeadwayDecision
   State state;
   GPtrArray *entries; /* owned, of owned Entry */
   guint64 number;     /* of the set, from 1 */
+  GPtrArray *late;    /* owned, of owned HeadwayHandler: have missed a deadline */
   guint n_undecided;  /* entries */
   guint n_behind;     /* entries that are not the first of their line */
   GList link;         /* in `published` or `settled` */
@@ -212,6 +213,7 @@ decision_new (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, gboolean
   self->is_listed = TRUE;
   headway_queue_push (&set->undecided, &self->set_link);
   self->entries = g_ptr_array_new_with_free_func (entry_free);
+  self->late = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; i < batch->events->len; i++)
     {
       HeadwayEvent *event = g_ptr_array_index (batch->events, i);
@@ -232,6 +234,7 @@ static void
 decision_free (HeadwayDecision *self)
 {
   g_ptr_array_unref (self->entries);
+  g_ptr_array_unref (self->late);
   g_clear_error (&self->error);
   g_free (self);
 }
@@ -327,17 +330,40 @@ fail (HeadwayDecision *self, GError *error, HeadwayInstant now)
 
 /* --- Deciding ------------------------------------------------------------------------------- */
 
+/* For what became of the event at @index. @error: (transfer full). */
 static void
-deny (HeadwayDecision *self, guint index, const char *reason, HeadwayInstant now)
+fail_for (HeadwayDecision *self, guint index, GError *error, HeadwayInstant now)
 {
-  GError *error = g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_DENIED, reason);
-
   if (self->batch->events->len > 1)
     {
       headway_error_get_details (error)->index = index;
       g_prefix_error (&error, "event %u: ", index);
     }
   fail (self, error, now);
+}
+
+/* FALSE: the publish has failed. It was within its bounds, and what handlers make of it must be, too. */
+static gboolean
+take_new_data (Entry *self, guint index, HeadwayEvent *event, HeadwayInstant now)
+{
+  HeadwayDecision *decision = self->decision;
+  guint64 before = headway_batch_get_cost (decision->batch);
+  GError *error = NULL;
+  guint64 added;
+
+  headway_batch_replace (decision->batch, index, event);
+  /* It may have become smaller, modulo 2^64. */
+  added = headway_batch_get_cost (decision->batch) - before;
+  self->bytes += added;
+  self->line->bytes += added;
+  get_account (decision->set->dispatcher, decision->uid)->bytes += added;
+  if (decision->batch->events->len == 1 || headway_batch_get_cost (decision->batch) <= MAX (before, HEADWAY_BATCH_BYTES_MAX))
+    return TRUE;
+  headway_set_error_with_limit (&error, HEADWAY_ERROR_TOO_LARGE, HEADWAY_BATCH_BYTES_MAX,
+                                "with what handlers made of it the publish has %" G_GUINT64_FORMAT " bytes, at most %d are allowed",
+                                headway_batch_get_cost (decision->batch), HEADWAY_BATCH_BYTES_MAX);
+  fail_for (decision, index, error, now);
+  return FALSE;
 }
 
 static void
@@ -350,13 +376,28 @@ on_decided (HeadwayEvent *event, const char *reason, HeadwayInstant now, gpointe
   entry->work = NULL;
   if (reason != NULL)
     {
-      deny (self, index, reason, now);
+      fail_for (self, index, g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_DENIED, reason), now);
       return;
     }
-  if (event != NULL)
-    headway_batch_replace (self->batch, index, event);
+  if (event != NULL && !take_new_data (entry, index, event, now))
+    return;
   entry->at++;
   line_run (entry->line, now);
+}
+
+static void
+leave_out_late (const HeadwayDecision *self, GPtrArray *matches)
+{
+  for (guint i = 0; i < self->late->len; i++)
+    {
+      HeadwayHandler *handler = g_ptr_array_index (self->late, i);
+
+      if (g_ptr_array_find (matches, handler, NULL))
+        {
+          g_ptr_array_remove (matches, handler);
+          headway_work_skip_late (self->set->dispatcher, handler);
+        }
+    }
 }
 
 /* FALSE: the entry waits for a handler. */
@@ -371,10 +412,11 @@ decide (Entry *self, HeadwayInstant now)
       HeadwayEvent *event = g_ptr_array_index (decision->batch->events, g_array_index (self->indexes, guint, self->at));
       GPtrArray *matches = headway_handler_set_match (set, HEADWAY_PHASE_PRE, event, decision->skip, decision->number);
 
+      leave_out_late (decision, matches);
       if (matches->len == 0)
         continue;
       self->work = headway_work_pre (set->dispatcher, (HeadwayHandler *const *) matches->pdata, matches->len, event, now,
-                                     on_decided, self);
+                                     decision->late, on_decided, self);
       return FALSE;
     }
   return TRUE;

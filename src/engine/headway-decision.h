@@ -21,6 +21,9 @@ G_BEGIN_DECLS
  * time, in order, and a publish goes on when it is the first in all of its lines: so the events of one principal keep
  * their order, those that no handler matches too, and different principals do not wait for each other.
  *
+ * Of one publish a handler that has missed a deadline is not asked about the rest: one that is dead costs a publish its
+ * deadline, however many events that has.
+ *
  * While a connection has a `pre` call in flight, what it publishes stands in lines of its own, and passes its own
  * handlers: the event being decided waits for that connection, and so must not be waited for.
  */
@@ -34,7 +37,8 @@ gboolean headway_decision_may_wait (const HeadwayHandlerSet *set);
  * @batch: (transfer full)
  *
  * headway_bus_publish(), at once where nothing is to be decided. Errors, through the batch: DENIED (the message is
- * the reason; of several events the details name the index), UNAVAILABLE (too much waits already), CLOSED.
+ * the reason; of several events the details name the index), TOO_LARGE (several events, with what handlers made of
+ * them), UNAVAILABLE (too much waits already), CLOSED.
  */
 void headway_decision_submit (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, HeadwayInstant now);
 

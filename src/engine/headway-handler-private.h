@@ -37,7 +37,7 @@ struct _HeadwayHandler
   HeadwayHandlerState state;
   gboolean is_matching;  /* is looked up for events */
   guint64 last_decision; /* draining, phase `pre`: publishes that came later are not its own any more */
-  gboolean is_told; /* that it has ended */
+  gboolean is_told;      /* that it has ended */
   HeadwayHandlerQueues queues;
   GQueue ready;       /* HeadwayStep (borrowed), by ready_link: may be called */
   GList level_link;   /* in the dispatcher's list of `level` */

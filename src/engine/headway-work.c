@@ -380,11 +380,13 @@ headway_work_pre (HeadwayDispatcher *dispatcher,
                   guint n,
                   HeadwayEvent *event,
                   HeadwayInstant now,
+                  GPtrArray *late,
                   HeadwayWorkDone done,
                   gpointer data)
 {
   HeadwayWork *self = work_new (dispatcher, handlers, n, event, HEADWAY_PHASE_PRE);
 
+  self->late = late;
   self->done = done;
   self->data = data;
   for (guint i = 0; i < (self->is_chain ? 1 : n); i++)
@@ -393,11 +395,20 @@ headway_work_pre (HeadwayDispatcher *dispatcher,
 }
 
 void
+headway_work_skip_late (HeadwayDispatcher *dispatcher, HeadwayHandler *handler)
+{
+  handler->admitted++;
+  handler->handled++;
+  headway_metrics_add (dispatcher->metrics, headway_metric_verdicts (handler->phase, HEADWAY_VERDICT_LABEL_TIMEOUT), 1);
+}
+
+void
 headway_work_detach (HeadwayWork *self, HeadwayInstant now)
 {
   gboolean is_called = FALSE;
 
   self->done = NULL;
+  self->late = NULL;
   for (guint i = 0; i < self->n_steps; i++)
     {
       HeadwayStep *step = &self->steps[i];
@@ -610,6 +621,8 @@ headway_step_end (HeadwayStep *self, HeadwayVerdict verdict, HeadwayEvent *event
 void
 headway_step_time_out (HeadwayStep *self, HeadwayInstant now)
 {
+  if (self->work->late != NULL)
+    g_ptr_array_add (self->work->late, g_object_ref (self->handler));
   if (self->state == HEADWAY_STEP_CALLED)
     {
       headway_dispatcher_abandon (self->work->dispatcher, headway_dispatcher_remove_call (self->work->dispatcher, self));

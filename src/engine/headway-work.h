@@ -81,6 +81,7 @@ struct _HeadwayWork
   guint n_left;        /* phase `pre`, not a chain: steps not done */
   guint n_steps;
   guint at;             /* of a chain: the step whose turn it is */
+  GPtrArray *late;      /* borrowed, nullable: HeadwayHandler (owned) that missed the deadline are added */
   HeadwayWorkDone done; /* nullable: nobody waits for it */
   gpointer data;        /* of `done` */
   HeadwayStep steps[];
@@ -89,15 +90,18 @@ struct _HeadwayWork
 /* Hands @event, which has been delivered, to the @n handlers at @handlers, in the order of routing.md 1.10. */
 void headway_work_post (HeadwayDispatcher *dispatcher, HeadwayHandler *const *handlers, guint n, HeadwayEvent *event, HeadwayInstant now);
 
-/* Has @event decided by the @n handlers at @handlers, likewise in order. @done is called later, never from here.
- * Returns: (transfer none): lasts until @done. */
+/* Has @event decided by the @n handlers at @handlers, likewise in order. @done is called later, never from here. Handlers that
+ * miss their deadline are added to @late, with a reference. Returns: (transfer none): lasts until @done. */
 HeadwayWork *headway_work_pre (HeadwayDispatcher *dispatcher,
                                HeadwayHandler *const *handlers,
                                guint n,
                                HeadwayEvent *event,
                                HeadwayInstant now,
+                               GPtrArray *late,
                                HeadwayWorkDone done,
                                gpointer data);
+/* @handler is not asked about @event: that counts as one more deadline missed. */
+void headway_work_skip_late (HeadwayDispatcher *dispatcher, HeadwayHandler *handler);
 /* Nobody waits for it any more: what has not begun does not. */
 void headway_work_detach (HeadwayWork *self, HeadwayInstant now);
 

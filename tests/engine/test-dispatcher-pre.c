@@ -264,6 +264,60 @@ test_the_deadline_decides (void)
   assert_dispatch (&f, "");
 }
 
+static void
+test_a_publish_waits_for_one_deadline_of_a_handler (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *dead, *well;
+  guint timeouts = headway_metric_verdicts (HEADWAY_PHASE_PRE, HEADWAY_VERDICT_LABEL_TIMEOUT);
+
+  set_up (&f);
+  dead = test_handler (&f, "dead", PRE (.priority = 10, .timeout_ms = 100));
+  well = test_handler (&f, "well", PRE (.priority = 20));
+  well->on_call = test_answer_at_once;
+  well->verdict = "continue";
+  test_dispatch_pub_many (&f, "alice/foo.a/1 alice/foo.a/2 alice/bar.a/3 alice/foo.a/4 alice/foo.a/5");
+  test_dispatch_pub (&f, "alice", "foo.a", "6");
+  test_dispatch_pass (&f, 99);
+  assert_dispatch (&f, "dead.alice.1");
+  test_dispatch_pass (&f, 1);
+  assert_dispatch (&f, "~dead.alice.1 well.alice.1 well.alice.2 well.alice.4 well.alice.5 dead.alice.6 =1 =2 =3 =4 =5 +many");
+  g_assert_cmpint (test_dispatch_metric (&f, timeouts), ==, 4);
+  g_assert_cmpuint (headway_handler_get_handled (dead->handler), ==, 4);
+  /* The next publish asks again. */
+  test_continue_for (dead, "alice");
+  test_continue (dead);
+  assert_dispatch (&f, "well.alice.6 =6 +6");
+}
+
+static void
+test_what_handlers_make_of_a_publish_has_its_bound (void)
+{
+  g_auto (TestDispatch) f;
+  g_autofree char *large = g_strnfill (1000000, '1');
+  g_autoptr (GString) words = g_string_new (NULL);
+  TestHandler *guard;
+
+  set_up (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  guard->is_quiet = TRUE;
+  for (guint i = 0; i < 20; i++)
+    g_string_append_printf (words, "%salice/foo.a/%u", i > 0 ? " " : "", i);
+  test_dispatch_pub_many (&f, words->str);
+  for (guint i = 0; i < 17; i++)
+    {
+      g_assert_cmpstr (f.log->str, ==, "");
+      test_answer_call (guard, "continue", large);
+    }
+  g_assert_nonnull (strstr (f.log->str, "-many:event 16: with what handlers made of it the publish has"));
+  g_assert_cmpuint (headway_bus_get_last_id (f.bus), ==, 0);
+  guard->is_quiet = FALSE;
+  g_string_truncate (f.log, 0);
+  test_dispatch_pub (&f, "alice", "foo.a", "5");
+  test_continue (guard);
+  assert_dispatch (&f, "guard.alice.5 =5 +5");
+}
+
 /* A peer that does not read: its deadline runs all the same. */
 static void
 test_no_room_does_not_stop_the_clock (void)
@@ -610,6 +664,8 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/pre/own-publishes-keep-their-order-when-the-call-is-over", test_own_publishes_keep_their_order_when_the_call_is_over);
   g_test_add_func ("/dispatcher/pre/64-publishes-of-a-principal-wait", test_64_publishes_of_a_principal_wait);
   g_test_add_func ("/dispatcher/pre/streams-are-told-to-wait", test_streams_are_told_to_wait);
+  g_test_add_func ("/dispatcher/pre/a-publish-waits-for-one-deadline-of-a-handler", test_a_publish_waits_for_one_deadline_of_a_handler);
+  g_test_add_func ("/dispatcher/pre/what-handlers-make-of-a-publish-has-its-bound", test_what_handlers_make_of_a_publish_has_its_bound);
   g_test_add_func ("/dispatcher/pre/16-mib-of-a-principal-wait", test_16_mib_of_a_principal_wait);
   g_test_add_func ("/dispatcher/pre/a-user-has-a-bound-too", test_a_user_has_a_bound_too);
   g_test_add_func ("/dispatcher/pre/closing-fails-what-waits", test_closing_fails_what_waits);
