@@ -71,7 +71,11 @@ check_command (char **command,
   program = g_find_program_in_path (command[0]);
   if (program != NULL)
     return TRUE;
-  g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("there is no program \"%s\""), command[0]);
+  /* Without a slash it is a name to look up, not a file. */
+  if (strchr (command[0], '/') != NULL && g_file_test (command[0], G_FILE_TEST_EXISTS))
+    g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("\"%s\" may not be executed"), command[0]);
+  else
+    g_set_error (error, HEADWAY_CLI_ERROR, HEADWAY_CLI_ERROR_USAGE, _ ("there is no program \"%s\""), command[0]);
   return FALSE;
 }
 

@@ -151,8 +151,13 @@ class Handle(Case):
         self.assertEqual(program.wait_exit(), 0)
 
     def test_errors(self):
+        with open(f"{self.folder}/plain", "wb"):
+            pass
         for arguments, text in ((("demo",), 'behind "--"'), (("demo", "--"), 'behind "--"'), (("--", "true"), "BUS"),
-                                (("demo", "--", "no-such-program"), "no-such-program"), (("demo", "--phase=during", "--", "true"), "during"),
+                                (("demo", "--", "no-such-program"), 'no program "no-such-program"'),
+                                (("demo", "--", "/no/such/program"), 'no program "/no/such/program"'),
+                                (("demo", "--", f"{self.folder}/plain"), f'"{self.folder}/plain" may not be executed'),
+                                (("demo", "--", self.folder), f'"{self.folder}" may not be executed'), (("demo", "--phase=during", "--", "true"), "during"),
                                 (("demo", "--on-error=panic", "--", "true"), "panic"), (("demo", "--timeout=0", "--", "true"), "60000"),
                                 (("demo", "--parallel=33", "--", "true"), "32"), (("demo", "--priority=-1", "--", "true"), "priority"),
                                 ((f"--http={self.unix_url}", "demo", "--", "true"), "--http")):
