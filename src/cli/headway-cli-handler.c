@@ -11,12 +11,14 @@
 #include "cli/headway-cli-connection.h"
 #include "cli/headway-cli-error.h"
 #include "cli/headway-cli-event.h"
+#include "cli/headway-cli-output.h"
 #include "cli/headway-cli-printer.h"
 #include "cli/headway-cli-text.h"
 
 #include <glib-unix.h>
 #include <glib/gi18n.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OBJECT_PATH            "/org/headway/cli/handler"
 #define REGISTRATION_INTERFACE "org.headway.Headway1.HandlerRegistration"
@@ -39,6 +41,7 @@ typedef struct
   GHashTable *running;       /* HeadwayCliCommand (borrowed) */
   gboolean was_registered;
   gboolean is_leaving;
+  gboolean is_signalled;
   gboolean is_bus_gone;
   int status;
 } Handler;
@@ -355,23 +358,39 @@ on_objects_gone (GDBusConnection *connection,
 
 /* --- Life ----------------------------------------------------------------------------------- */
 
+static void
+leave (Handler *self)
+{
+  if (self->is_leaving)
+    return;
+  self->is_leaving = TRUE;
+  if (self->registration != NULL)
+    unregister (self);
+  else if (self->owner == NULL)
+    end (self, HEADWAY_CLI_EXIT_OK);
+}
+
 /* The second time it does not wait. */
 static gboolean
 on_signal (gpointer user_data)
 {
   Handler *self = user_data;
 
-  if (self->is_leaving)
+  if (self->is_signalled)
     {
       headway_cli_say (_ ("ended before all was handled; what was running is killed"));
       end (self, HEADWAY_CLI_EXIT_FAILED);
     }
-  else if (self->registration != NULL)
-    unregister (self);
-  else if (self->owner == NULL)
-    end (self, HEADWAY_CLI_EXIT_OK);
-  self->is_leaving = TRUE;
+  self->is_signalled = TRUE;
+  leave (self);
   return G_SOURCE_CONTINUE;
+}
+
+static void
+on_reader_gone (int error_number,
+                gpointer user_data)
+{
+  leave (user_data);
 }
 
 static void
@@ -388,6 +407,7 @@ kill_all (Handler *self)
 static void
 run (Handler *self)
 {
+  g_autoptr (HeadwayCliOutput) output = headway_cli_output_new (STDOUT_FILENO);
   guint terminate = g_unix_signal_add (SIGTERM, on_signal, self);
   guint interrupt = g_unix_signal_add (SIGINT, on_signal, self);
   guint objects = g_dbus_connection_signal_subscribe (self->connection, HEADWAY_CLI_DBUS_NAME, HEADWAY_CLI_OBJECTS_INTERFACE, "InterfacesRemoved",
@@ -395,6 +415,9 @@ run (Handler *self)
   guint watch = g_bus_watch_name_on_connection (self->connection, HEADWAY_CLI_DBUS_NAME, G_BUS_NAME_WATCHER_FLAGS_AUTO_START,
                                                 on_appeared, on_vanished, self, NULL);
 
+  /* In the phase pre what a command writes is for us. */
+  if (g_strcmp0 (self->options->phase, "pre") != 0)
+    headway_cli_output_watch_reader (output, on_reader_gone, self);
   g_main_loop_run (self->loop);
   kill_all (self);
   g_dbus_connection_flush_sync (self->connection, NULL, NULL);

@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from cli_case import PATIENCE, Case, main  # noqa: E402
+from cli_case import HEADWAY, PATIENCE, Case, Program, main  # noqa: E402
 
 GUARD = """
 case $HEADWAY_TOPIC in
@@ -29,6 +29,13 @@ class Handle(Case):
         program = self.start("handle", *arguments)
         if registered:
             program.wait_error("registered at bus")
+        return program
+
+    def handle_into(self, reader, *arguments):
+        """The same with @reader at its output. "status 0" on standard error is how it ended."""
+        script = '{ sh -c "echo pid \\$\\$ >&2; exec \\"\\$@\\"" sh "$@"; echo status $? >&2; } | ' + reader
+        program = Program(["sh", "-c", script, "sh", HEADWAY, "handle", *arguments], self.env)
+        self.programs.append(program)
         return program
 
     def setUp(self):
@@ -110,6 +117,38 @@ class Handle(Case):
         program.process.send_signal(signal.SIGTERM)
         self.assertEqual(program.wait_exit(), 1)
         program.wait_error("ended before all was handled")
+
+    def test_nobody_reads(self):
+        program = self.handle_into("head -n 1", "demo", "--", "echo", "hi")
+        program.wait_error("registered at bus")
+        self.run_headway("pub", "demo", "t", "1")
+        self.assertEqual(program.wait_lines(1), ["hi"])
+        program.wait_error("status 0")
+
+    def test_nobody_reads_from_the_start(self):
+        self.handle_into("true", "demo", "--", "echo", "hi").wait_error("status 0")
+
+    def test_nobody_reads_drains(self):
+        """As after a signal, of which the first one ends it no sooner."""
+        go = f"{self.folder}/go"
+        script = f'[ $HEADWAY_ID -gt 1 ] || echo hi; while [ ! -e {go} ]; do sleep 0.01; done; echo $HEADWAY_ID >> {self.folder}/seen'
+        program = self.handle_into("{ head -n 1; exec 0<&-; echo gone >&2; }", "demo", "--timeout=60000", "--", "sh", "-c", script)
+        program.wait_error("registered at bus")
+        self.run_headway("pub", "demo", "t", "--lines", stdin="a\nb\nc\n")
+        program.wait_error("gone")
+        os.kill(int(next(line for line in program.err if line.startswith("pid ")).split()[1]), signal.SIGTERM)
+        with open(go, "wb"):
+            pass
+        program.wait_error("status 0")
+        with open(f"{self.folder}/seen", encoding="ascii") as file:
+            self.assertEqual(file.read(), "1\n2\n3\n")
+
+    def test_nobody_reads_but_pre_needs_nobody(self):
+        program = self.handle_into("true", "demo", "--phase=pre", "--", "echo", "2")
+        program.wait_error("registered at bus")
+        for _ in range(2):
+            self.run_headway("pub", "demo", "t", "1")
+        self.assertEqual([event["data"] for event in self.events(2)], [2, 2])
 
     def test_a_killed_one_takes_its_command_along(self):
         program = self.handle("demo", "--timeout=60000", "--", "sh", "-c", "echo $$; exec sleep 1000")
