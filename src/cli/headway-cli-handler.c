@@ -14,6 +14,8 @@
 #include "cli/headway-cli-output.h"
 #include "cli/headway-cli-printer.h"
 #include "cli/headway-cli-text.h"
+#include "engine/headway-json.h"
+#include "engine/headway-limits.h"
 
 #include <glib-unix.h>
 #include <glib/gi18n.h>
@@ -90,12 +92,14 @@ answer_error (Step *step,
   g_free (text);
 }
 
+/* headwayd tells its journal what is wrong with the data, but not us: so it is judged here, just as there. */
 static void
 answer_output (Step *step,
                const HeadwayCliCommandResult *result)
 {
   g_autofree char *data = g_strstrip (g_strndup (result->output, result->output_length));
-  gsize position;
+  g_autoptr (GError) error = NULL;
+  HeadwayJson json;
 
   if (result->output_length > HEADWAY_CLI_OUTPUT_MAX)
     answer_error (step, g_strdup_printf (_ ("the command wrote more than %d bytes"), HEADWAY_CLI_OUTPUT_MAX));
@@ -105,8 +109,8 @@ answer_output (Step *step,
     answer_error (step, g_strdup (_ ("the command wrote no JSON: it has a NUL byte")));
   else if (!g_utf8_validate (data, -1, NULL))
     answer_error (step, g_strdup (_ ("the command wrote no JSON: it is no UTF-8")));
-  else if (!headway_cli_json_is_one_value ((HeadwayCliSlice){ data, strlen (data) }, &position))
-    answer_error (step, g_strdup_printf (_ ("the command wrote no JSON: error at byte %s"), HEADWAY_CLI_NUMBER (position)));
+  else if (!headway_json_validate (data, strlen (data), HEADWAY_JSON_DEPTH_MAX, &json, &error))
+    answer_error (step, g_strdup_printf (_ ("the command wrote no JSON: %s"), error->message));
   else
     answer (step, "continue", data);
 }

@@ -68,6 +68,15 @@ class Handle(Case):
         self.assertEqual([(event["id"], event["data"]) for event in self.events(3)], [(1, 1), (2, {"was": "changed"}), (3, 5)])
         self.assertIn("second line", program.err)
 
+    def test_an_interceptor_that_writes_no_json(self):
+        """headwayd tells nobody but its journal; so the command line is to tell whatever it would refuse."""
+        program = self.handle("demo", "--phase=pre", "--on-error=deny", "--", "sh", "-c", f"cat {self.folder}/output")
+        for count, output in enumerate(("hello", " hello", "x", "'a'", "nul", "-", "01", "{x", "[1,", "[1,]", "{'a': 1}", "null x"), 1):
+            with open(f"{self.folder}/output", "w", encoding="utf-8") as file:
+                file.write(output)
+            self.assertIn("Denied: ", self.run_headway("pub", "demo", "t", "4", status=1)[1])
+            program.wait_error("wrote no JSON: ", count)
+
     def test_a_command_that_hangs_is_killed(self):
         mark = f"{self.folder}/pid"
         program = self.handle("demo", "--phase=pre", "--on-error=deny", "--timeout=300", "--", "sh", "-c", f"sleep 1000 & echo $! > {mark}; wait")
