@@ -127,8 +127,8 @@ class Daemon:
             self.tear_down()
             raise
 
-    def start(self):
-        command = [os.environ['HEADWAYD'], '--state-dir', f'{self.folder}/state', '--runtime-dir', f'{self.folder}/run', *self.arguments]
+    def start(self, *more):
+        command = [os.environ['HEADWAYD'], '--state-dir', f'{self.folder}/state', '--runtime-dir', f'{self.folder}/run', *self.arguments, *more]
         descriptors = ()
         environment = self.environment
         if self.listener is None:
@@ -177,6 +177,17 @@ class Daemon:
     def restart(self, number=signal.SIGTERM):
         self.stop(number)
         self.start()
+
+    def replace(self):
+        """Another one takes over, and the old one leaves."""
+        old = self.process
+        try:
+            self.start('--replace')
+            old.wait(PATIENCE)
+        finally:
+            old.kill()
+            old.wait()
+            old.stdout.close()
 
     def tear_down(self):
         """Ends everything; the daemon must leave without a complaint, sanitizers say theirs by its status."""

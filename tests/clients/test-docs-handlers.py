@@ -37,12 +37,15 @@ class Handlers(harness.Case):
         subprocess.run(['cc', '-Wall', '-Werror', source, *flags], cwd=self.folder, check=True)
         return ['./a.out']
 
-    def run_handler(self, name):
-        daemon = self.daemon()
-        daemon.bus('news')
+    def start_handler(self, daemon, name):
         command = self.command(name)
         environment = dict(daemon.environment, PATH=os.path.dirname(os.environ['HEADWAY']) + ':' + os.environ['PATH'])
-        program = harness.Program(self, command, environment, self.folder)
+        return harness.Program(self, command, environment, self.folder)
+
+    def run_handler(self, name, settings=''):
+        daemon = self.daemon(settings)
+        daemon.bus('news')
+        program = self.start_handler(daemon, name)
         program.wait(lambda: 'registered' in ''.join(program.lines + program.errors), 'the registration')
         return daemon, program
 
@@ -73,6 +76,43 @@ class Handlers(harness.Case):
     @staticmethod
     def publish_text(daemon, text):
         return daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Publish', '(ssa{sv})', 'weather.wind', text, {})
+
+    def judge_replacement(self, name, times):
+        """@times: how often the program says that it is registered, at each of them."""
+        daemon, program = self.run_handler(name, 'drain-window-ms=1000\n')
+        for count in range(2, times + 1):
+            # As long as somebody has to read what the old one has, whoever calls by name is to try again.
+            daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Subscribe', '(asa{sv})', [], {})
+            daemon.publish('news', 'other', {})
+            daemon.replace()
+            program.wait(lambda wanted=count: ''.join(program.lines + program.errors).count('registered') == wanted, f'registration {count}')
+        self.assertNotIn('Traceback', ''.join(program.errors))
+        return daemon, program
+
+    def test_shell_at_a_replacement(self):
+        daemon, _ = self.judge_replacement('shell-handler', 3)
+        with self.assertRaises(harness.Refused):
+            daemon.publish('news', 'weather.wind', {})
+
+    def test_python_at_a_replacement(self):
+        daemon, _ = self.judge_replacement('python-handler', 3)
+        with self.assertRaises(harness.Refused):
+            daemon.publish('news', 'weather.wind', {})
+
+    def test_c_at_a_replacement(self):
+        daemon, program = self.judge_replacement('c-handler', 3)
+        ids = [daemon.publish('news', 'weather.wind', {}) for _ in range(2)]
+        program.wait(lambda: f'{ids[1]} weather.wind {{}}' in program.lines, 'the last event')
+        self.assertEqual([line for line in program.lines if 'weather' in line], [f'{id} weather.wind {{}}' for id in ids])
+
+    def test_without_a_bus(self):
+        """What another owner of the name would not mend ends them."""
+        daemon = self.daemon('auto-create-buses=false\n')
+        for name in ('shell-handler', 'python-handler', 'c-handler'):
+            program = self.start_handler(daemon, name)
+            self.assertEqual(program.wait_exit(), 1, name)
+            self.assertIn('no bus', ''.join(program.errors))
+            self.assertNotIn('Traceback', ''.join(program.errors))
 
     def test_shell(self):
         self.judge_interceptor('shell-handler')
