@@ -50,7 +50,7 @@ class Handlers(harness.Case):
         return daemon, program
 
     def judge_interceptor(self, name):
-        daemon, _ = self.run_handler(name)
+        daemon, program = self.run_handler(name)
         self.assertEqual(daemon.publish('news', 'weather.wind', {'knots': 17.5}), 1)
         for data, reason in (({'knots': 100}, '100 knots is no weather'), ({}, 'where are the knots?')):
             with self.assertRaises(harness.Refused) as refused:
@@ -72,6 +72,7 @@ class Handlers(harness.Case):
         self.assertEqual(daemon.publish('news', 'other', {'knots': 100}), 2 + passed)
         events = daemon.call(daemon.path('news'), f'{harness.NAME}.Bus', 'Fetch', '(tua{sv})', 0, 10, {})[0]
         self.assertEqual([json.loads(event[5]) for event in events], [{'knots': 17}, *([{'knots': -1.7976931348623157e308}] * passed), {'knots': 100}])
+        return program
 
     @staticmethod
     def publish_text(daemon, text):
@@ -115,7 +116,9 @@ class Handlers(harness.Case):
             self.assertNotIn('Traceback', ''.join(program.errors))
 
     def test_shell(self):
-        self.judge_interceptor('shell-handler')
+        program = self.judge_interceptor('shell-handler')
+        wanted = ['100 knots is no weather\n', 'where are the knots?\n']
+        program.wait(lambda: [line for line in program.errors if 'knots' in line][:2] == wanted, 'a line for each reason')
 
     def test_python(self):
         self.judge_interceptor('python-handler')
