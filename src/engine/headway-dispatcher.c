@@ -252,6 +252,7 @@ start_call (HeadwayDispatcher *self, HeadwayStep *step, HeadwayInstant now)
   add_origin (self, handler, 1);
   headway_dispatcher_update_handler (self, handler);
   headway_step_begin_call (step, now);
+  headway_metrics_add (self->metrics, HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER, 1);
   if (gap != NULL)
     headway_metrics_add (self->metrics, HEADWAY_METRIC_GAPS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER, 1);
   step->call = headway_handler_call_new (self, step, gap, now);

@@ -157,6 +157,7 @@ headway_handler_call_retry (HeadwayHandlerCall *self, HeadwayInstant now)
     {
       headway_dispatcher_remove_call (dispatcher, step);
       /* It was not told after all. */
+      headway_metrics_add (dispatcher->metrics, HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER, -1);
       if (self->gap != NULL)
         {
           headway_metrics_add (dispatcher->metrics, HEADWAY_METRIC_GAPS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER, -1);

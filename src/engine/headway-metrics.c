@@ -18,9 +18,9 @@ static const char *const subscribers[] = {
   [HEADWAY_SUBSCRIBER_SSE] = "sse",
   [HEADWAY_SUBSCRIBER_DBUS] = "dbus",
   [HEADWAY_SUBSCRIBER_STREAM] = "stream",
-  [HEADWAY_SUBSCRIBER_DISPATCHER] = "dispatcher",
   [HEADWAY_SUBSCRIBER_MONITOR] = "monitor",
   [HEADWAY_SUBSCRIBER_OTHER] = "other",
+  [HEADWAY_SUBSCRIBER_DISPATCHER] = "dispatcher",
 };
 static const char *const principal_classes[] = {
   [HEADWAY_PRINCIPAL_SYSTEM] = "system",
@@ -116,6 +116,8 @@ G_STATIC_ASSERT (G_N_ELEMENTS (transports) == HEADWAY_N_TRANSPORTS);
 G_STATIC_ASSERT (G_N_ELEMENTS (quota_levels) == HEADWAY_N_QUOTA_LEVELS);
 
 static const HeadwayMetricLabel by_subscriber = LABEL ("subscriber", subscribers);
+/* Of what handlers have no part in. */
+static const HeadwayMetricLabel by_reader = { "subscriber", subscribers, HEADWAY_N_READERS };
 static const HeadwayMetricLabel by_principal_class = LABEL ("principal_class", principal_classes);
 static const HeadwayMetricLabel by_mode = LABEL ("mode", modes);
 static const HeadwayMetricLabel by_event_kind = LABEL ("kind", event_kinds);
@@ -167,20 +169,20 @@ static const HeadwayMetricFamily families[] = {
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_EVENTS_DELIVERED,
     { &by_subscriber },
-    "Events handed to readers, replayed ones included.",
+    "Events handed to readers, replayed ones included, and to handlers.",
   },
   {
     "headway_gaps_delivered_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_GAPS_DELIVERED,
     { &by_subscriber },
-    "Gap events handed to readers, each in the place of a loss.",
+    "Gap events handed to readers and handlers, each in the place of a loss.",
   },
   {
     "headway_receiver_lagged_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_RECEIVER_LAGGED,
-    { &by_subscriber },
+    { &by_reader },
     "Events that broadcast readers were too slow for.",
   },
   {
@@ -194,42 +196,42 @@ static const HeadwayMetricFamily families[] = {
     "headway_stream_warnings_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_STREAM_WARNINGS,
-    { &by_subscriber },
+    { &by_reader },
     "Stream readers warned that their queue fills.",
   },
   {
     "headway_stream_evictions_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_STREAM_EVICTIONS,
-    { &by_subscriber, &by_eviction },
+    { &by_reader, &by_eviction },
     "Stream subscriptions ended because the reader was too slow.",
   },
   {
     "headway_route_drops_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_ROUTE_DROPS,
-    { &by_subscriber, &by_principal_class, &by_drop },
+    { &by_reader, &by_principal_class, &by_drop },
     "Events lost to routed readers, by the class of whose event it was.",
   },
   {
     "headway_route_starved_total",
     HEADWAY_METRIC_COUNTER,
     HEADWAY_METRIC_ROUTE_STARVED,
-    { &by_subscriber, &by_principal_class },
+    { &by_reader, &by_principal_class },
     "Turns in which a principal could send nothing, its next event being larger than its share.",
   },
   {
     "headway_route_active_principals",
     HEADWAY_METRIC_GAUGE,
     HEADWAY_METRIC_ROUTE_ACTIVE_PRINCIPALS,
-    { &by_subscriber },
+    { &by_reader },
     "Principals with events waiting in routed subscriptions.",
   },
   {
     "headway_route_bytes",
     HEADWAY_METRIC_GAUGE,
     HEADWAY_METRIC_ROUTE_BYTES,
-    { &by_subscriber },
+    { &by_reader },
     "Cost of the events waiting in routed subscriptions.",
   },
   {
@@ -488,7 +490,7 @@ headway_metrics_add_rejected (HeadwayMetrics *self, const GError *error)
 HeadwaySubscriberClass
 headway_subscriber_class_of (const char *sink_kind)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (subscribers); i++)
+  for (guint i = 0; i < HEADWAY_N_READERS; i++)
     {
       if (g_strcmp0 (sink_kind, subscribers[i]) == 0)
         return (HeadwaySubscriberClass) i;

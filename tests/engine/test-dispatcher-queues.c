@@ -132,6 +132,7 @@ test_case_123_the_65th_is_lost_and_told (void)
   test_dispatch_check (&f);
   g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_DISPATCH_DROPS + HEADWAY_DISPATCH_DROP_FULL), ==, 5);
   g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_GAPS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER), ==, 1);
+  g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER), ==, 66);
 }
 
 static guint n_degrade_reports;
@@ -472,12 +473,14 @@ test_a_retry_is_no_answer (void)
   test_retry (a);
   assert_dispatch (&f, "");
   g_assert_cmpuint (headway_dispatcher_get_in_flight (f.dispatcher), ==, 0);
+  g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER), ==, 1);
   test_dispatch_pass (&f, 19);
   assert_dispatch (&f, "");
   /* What was lost was not told, and is told again. */
   test_dispatch_pass (&f, 1);
   assert_dispatch (&f, "a.alice.2!2");
   g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_GAPS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER), ==, 1);
+  g_assert_cmpint (test_dispatch_metric (&f, HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER), ==, 2);
   g_assert_cmpint (test_dispatch_metric (&f, headway_metric_verdicts (HEADWAY_PHASE_POST, HEADWAY_VERDICT_LABEL_ERROR)), ==, 0);
 }
 

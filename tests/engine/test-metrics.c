@@ -141,6 +141,7 @@ test_each_index_has_its_labels (void)
   CHECK (HEADWAY_METRIC_PUBLISH_BYTES, "headway_publish_bytes_total", "");
   CHECK (HEADWAY_METRIC_PUBLISH_REJECTED + HEADWAY_REJECT_RATE, "headway_publish_rejected_total", "rate");
   CHECK (HEADWAY_METRIC_EVENTS_DELIVERED + HEADWAY_SUBSCRIBER_OTHER, "headway_events_delivered_total", "other");
+  CHECK (HEADWAY_METRIC_GAPS_DELIVERED + HEADWAY_SUBSCRIBER_DISPATCHER, "headway_gaps_delivered_total", "dispatcher");
   CHECK (HEADWAY_METRIC_RECEIVER_LAGGED + HEADWAY_SUBSCRIBER_SSE, "headway_receiver_lagged_total", "sse");
   CHECK (headway_metric_stream_evictions (HEADWAY_SUBSCRIBER_DBUS, HEADWAY_EVICTION_WRITER_IDLE_TIMEOUT),
          "headway_stream_evictions_total", "dbus,writer_idle_timeout");
@@ -195,9 +196,31 @@ test_subscribers_have_a_closed_set_of_names (void)
 {
   g_assert_cmpint (headway_subscriber_class_of ("sse"), ==, HEADWAY_SUBSCRIBER_SSE);
   g_assert_cmpint (headway_subscriber_class_of ("dbus"), ==, HEADWAY_SUBSCRIBER_DBUS);
+  /* Handlers are no readers. */
+  g_assert_cmpint (headway_subscriber_class_of ("dispatcher"), ==, HEADWAY_SUBSCRIBER_OTHER);
   g_assert_cmpint (headway_subscriber_class_of ("none"), ==, HEADWAY_SUBSCRIBER_OTHER);
   g_assert_cmpint (headway_subscriber_class_of ("\"} evil 1\n"), ==, HEADWAY_SUBSCRIBER_OTHER);
   g_assert_cmpint (headway_subscriber_class_of (NULL), ==, HEADWAY_SUBSCRIBER_OTHER);
+}
+
+/* A series that can never count would say that handlers lose nothing, or have nothing waiting. */
+static void
+test_handlers_have_a_series_where_they_count (void)
+{
+  guint n_families;
+  const HeadwayMetricFamily *families = headway_metric_families (&n_families);
+  g_autoptr (GString) found = g_string_new (NULL);
+
+  for (guint i = 0; i < n_families; i++)
+    {
+      const HeadwayMetricFamily *family = &families[i];
+      guint size = headway_metric_family_size (family);
+
+      for (guint j = 0; headway_metric_family_n_labels (family) > 0 && j < size; j++)
+        if (strcmp (headway_metric_family_get_label_value (family, j, 0), "dispatcher") == 0)
+          g_string_append_printf (found, "%s ", family->name);
+    }
+  g_assert_cmpstr (found->str, ==, "headway_events_delivered_total headway_gaps_delivered_total ");
 }
 
 int
@@ -212,6 +235,7 @@ main (int argc, char **argv)
   g_test_add_func ("/metrics/labels/each-index-has-its-own", test_each_index_has_its_labels);
   g_test_add_func ("/metrics/rejected/every-error-has-a-reason", test_every_error_has_a_reason);
   g_test_add_func ("/metrics/subscribers/closed-set-of-names", test_subscribers_have_a_closed_set_of_names);
+  g_test_add_func ("/metrics/handlers-have-a-series-where-they-count", test_handlers_have_a_series_where_they_count);
 
   return g_test_run ();
 }
