@@ -8,6 +8,8 @@
 #include "engine/headway-error.h"
 #include "engine/headway-intrusive.h"
 
+#include <string.h>
+
 typedef struct _Entry Entry;
 
 /* What waits of one principal, in order. */
@@ -337,6 +339,7 @@ fail_for (HeadwayDecision *self, guint index, GError *error, HeadwayInstant now)
   if (self->batch->events->len > 1)
     {
       headway_error_get_details (error)->index = index;
+      headway_error_get_details (error)->reason_length = (gint64) strlen (error->message);
       g_prefix_error (&error, "event %u: ", index);
     }
   fail (self, error, now);

@@ -49,6 +49,7 @@ details_init (GError *error)
     .limit = -1,
     .index = -1,
     .retry_after_ms = -1,
+    .reason_length = -1,
   };
 }
 

@@ -50,6 +50,7 @@ typedef struct
   gint64 limit;          /* TooLarge, QuotaExceeded, SubscriberLimit: the limit */
   gint64 index;          /* which event of a batch, from 0 */
   gint64 retry_after_ms; /* RateLimited: when to try again */
+  gint64 reason_length;  /* Denied: of the handler's words, which end the message, where something stands before them */
 } HeadwayErrorDetails;
 
 /* The details of @error: writable, so that a caller who knows more can add it. NULL if @error

@@ -79,8 +79,11 @@ headway_error_json_begin (const GError *error, const char *code)
     g_string_append (json, ",\"scope\":\"bus\"");
   if (g_error_matches (error, HEADWAY_ERROR, HEADWAY_ERROR_DENIED))
     {
+      gsize length = strlen (error->message);
+      gsize reason_length = details->reason_length >= 0 ? (gsize) details->reason_length : length;
+
       g_string_append (json, ",\"reason\":");
-      headway_json_append_string (json, error->message, strlen (error->message));
+      headway_json_append_string (json, error->message + length - reason_length, reason_length);
     }
   return json;
 }

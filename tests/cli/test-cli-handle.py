@@ -220,7 +220,8 @@ class Handle(Case):
         status, answer = self.post('{"topic":"g.deny","data":1}')
         self.assertEqual((status, answer["code"], answer["reason"]), (403, "denied", "not today"))
         status, answer = self.post('[{"topic":"g.fine","data":1},{"topic":"g.deny","data":2}]')
-        self.assertEqual((status, answer["code"], answer["index"]), (403, "denied", 1))
+        self.assertEqual((status, answer["code"], answer["index"], answer["reason"]), (403, "denied", 1, "not today"))
+        self.assertEqual(answer["error"], "event 1: not today")
         status, answer = self.post('[{"topic":"g.fine","data":1},{"topic":"g.change","data":2}]')
         self.assertEqual((status, answer), (200, {"firstId": 1, "lastId": 2, "count": 2}))
         lines = '{"topic":"g.fine","data":3}\n{"topic":"g.deny","data":4}\n{"topic":"g.fine","data":5}\n'

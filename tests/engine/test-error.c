@@ -46,6 +46,7 @@ test_details_start_as_absent (void)
   g_assert_cmpint (details->limit, ==, -1);
   g_assert_cmpint (details->index, ==, -1);
   g_assert_cmpint (details->retry_after_ms, ==, -1);
+  g_assert_cmpint (details->reason_length, ==, -1);
 }
 
 static void
