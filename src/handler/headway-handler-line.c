@@ -215,10 +215,10 @@ headway_handler_line_take (HeadwayHandlerLine *self, HeadwayHandlerSeat *seat, g
 }
 
 void
-headway_handler_line_give_up (HeadwayHandlerLine *self, HeadwayInstant now)
+headway_handler_line_give_up (HeadwayHandlerLine *self, gboolean is_late, HeadwayInstant now)
 {
   self->caller->overdue++;
-  self->missed++;
+  self->missed += is_late ? 1 : 0;
   update (self, now);
 }
 

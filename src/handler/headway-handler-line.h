@@ -64,8 +64,8 @@ void headway_handler_line_stand_up (HeadwayHandlerLine *self, HeadwayHandlerSeat
 
 /* FALSE: a call of @bytes would be too much at present, and nothing has changed. */
 gboolean headway_handler_line_take (HeadwayHandlerLine *self, HeadwayHandlerSeat *seat, gsize bytes, HeadwayInstant now);
-/* Nobody waits any more for the answer of a call that was taken; it is owed all the same. */
-void headway_handler_line_give_up (HeadwayHandlerLine *self, HeadwayInstant now);
+/* Nobody waits any more for the answer of a call that was taken, be it that it is @is_late; it is owed all the same. */
+void headway_handler_line_give_up (HeadwayHandlerLine *self, gboolean is_late, HeadwayInstant now);
 
 /**
  * headway_handler_line_release:

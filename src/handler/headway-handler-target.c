@@ -205,12 +205,14 @@ transport_abandon (HeadwayHandler *handler, HeadwayHandlerCall *call, gpointer u
   HeadwayHandlerTarget *self = user_data;
   Question *question = g_hash_table_lookup (self->calls, call);
   HeadwayInstant now = headway_clock_now ();
+  /* Else its handler is gone, and who has left is not silent. */
+  gboolean is_late = now.monotonic_us >= headway_handler_call_get_deadline_us (call);
 
   g_return_if_fail (question != NULL);
 
   question->call = NULL;
   g_hash_table_remove (self->calls, call);
-  headway_handler_line_give_up (self->line, now);
+  headway_handler_line_give_up (self->line, is_late, now);
   headway_handler_call_fail (call, NULL, now);
 }
 

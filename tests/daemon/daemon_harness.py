@@ -42,6 +42,11 @@ ROOT = "/org/headway/Headway1"
 MANAGER = NAME + ".Manager"
 BUS = NAME + ".Bus"
 SUBSCRIPTION = NAME + ".Subscription"
+HANDLER = NAME + ".Handler"
+HANDLER_XML = f"""<node><interface name="{HANDLER}"><method name="HandleEvent">
+<arg name="event" type="(tsssxsa{{sv}})" direction="in"/><arg name="context" type="a{{sv}}" direction="in"/>
+<arg name="verdict" type="s" direction="out"/><arg name="data" type="s" direction="out"/>
+<arg name="details" type="a{{sv}}" direction="out"/></method></interface></node>"""
 ID_MAX = 2**53 - 1
 PATIENCE = 30.0  # seconds until something that must happen counts as missing
 # Of the message bus, where nobody owns the name or its owner has gone with the call.
@@ -156,6 +161,17 @@ class Client:
 
     def subscribe(self, name: str) -> str:
         return self.bus(name, "Subscribe", "(asa{sv})", [], {})[0]
+
+    def hold_events(self, name: str, phase: str) -> str:
+        """Registers a handler that answers nothing: nobody runs the main loop that its calls come in with."""
+        info = Gio.DBusNodeInfo.new_for_xml(HANDLER_XML).interfaces[0]
+        self.connection.register_object("/handler", info, lambda *_: None, None, None)
+        options = {"phase": GLib.Variant("s", phase), "timeout-ms": GLib.Variant("u", 60_000)}
+        return self.bus(name, "RegisterHandler", "(asoa{sv})", [], "/handler", options)[0]
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """Name of the metric and its labels → its value."""
+        return {(name, *sorted(labels.items())): value for name, labels, value in self.manager("ListMetrics")[0]}
 
     def receive(self, subscription: str, timeout_ms: int) -> list[Any]:
         return self.call(subscription, SUBSCRIPTION, "Receive", "(ui)", 1024, timeout_ms)[0]

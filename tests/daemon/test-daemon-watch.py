@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from daemon_harness import BUS, ROOT, Case, Client, Daemon, GLib, Refused, ask, main, path_of_bus, wait_until  # noqa: E402
+from daemon_harness import BUS, ROOT, Case, Daemon, GLib, Refused, ask, main, path_of_bus, wait_until  # noqa: E402
 
 
 def scrape(daemon: Daemon) -> tuple[dict[tuple[str, ...], float], str]:
@@ -30,10 +30,6 @@ def scrape(daemon: Daemon) -> tuple[dict[tuple[str, ...], float], str]:
     return values, text
 
 
-def list_metrics(client: Client) -> dict[tuple[str, ...], float]:
-    return {(name, *sorted(labels.items())): value for name, labels, value in client.manager("ListMetrics")[0]}
-
-
 class WatchTest(Case):
     def test_metrics_are_the_same_on_both_sides(self) -> None:
         daemon = self.run_daemon()
@@ -42,7 +38,7 @@ class WatchTest(Case):
         client.call(path_of_bus("b"), BUS, "Subscribe", "(asa{sv})", [], {"mode": GLib.Variant("s", "routed"), "budget-bytes": GLib.Variant("t", 100)})
         client.publish_many("b", 20, '"' + "x" * 50 + '"')
         http, text = scrape(daemon)
-        dbus = list_metrics(client)
+        dbus = client.metrics()
         # What the question itself changes.
         own = {key for key in http if key[0] == "headway_connections"}
         self.assertEqual({(key[0], *sorted(key[1:])): value for key, value in http.items() if key not in own},
@@ -107,6 +103,19 @@ class WatchTest(Case):
         self.assertGreater(answer["retryAfterMs"], 0)
         self.assertEqual(client.get(f"{ROOT}/bus/b", BUS, "LastEventId"), 1)
         self.assert_clean(daemon)
+
+    def test_a_handler_that_leaves_was_not_silent(self) -> None:
+        daemon = self.run_daemon()
+        client, handler = self.client(), self.client()
+        client.create("b")
+        handler.hold_events("b", "post")
+        events = [("t", "1", {"principal": GLib.Variant("s", f"p{number}")}) for number in range(6)]
+        client.bus("b", "PublishMany", "(a(ssa{sv})a{sv})", events, {})
+        wait_until(lambda: client.metrics()[("headway_handler_calls",)] == 6, "the calls")
+        handler.leave()
+        wait_until(lambda: client.metrics()[("headway_handler_calls",)] == 0, "their end")
+        self.assert_clean(daemon)
+        self.assertNotIn("is silent", daemon.errors())
 
 
 if __name__ == "__main__":
