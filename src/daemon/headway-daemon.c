@@ -52,6 +52,7 @@ struct _HeadwayDaemon
   gint64 stop_us; /* 0: it does not stop */
   int status;
   gboolean has_name;
+  gboolean has_lost_name; /* after it had it */
 };
 
 G_DEFINE_FINAL_TYPE (HeadwayDaemon, headway_daemon, G_TYPE_OBJECT)
@@ -61,6 +62,9 @@ headway_daemon_dispose (GObject *object)
 {
   HeadwayDaemon *self = HEADWAY_DAEMON (object);
 
+  /* On an open connection GLib would release the name, which is another's by now, and complain. */
+  if (self->has_lost_name)
+    g_dbus_connection_close_sync (self->connection, NULL, NULL);
   g_clear_handle_id (&self->owner_id, g_bus_unown_name);
   g_clear_handle_id (&self->run_id, g_source_remove);
   g_clear_handle_id (&self->tick_id, g_source_remove);
@@ -434,7 +438,8 @@ on_name_lost (GDBusConnection *connection, const char *name, gpointer user_data)
       g_printerr (_ ("headwayd: the name %s is taken by a running instance; --replace takes it over\n"), name);
       self->status = 1;
     }
-  else if (self->stop_us == 0)
+  self->has_lost_name = self->has_name;
+  if (self->has_name && self->stop_us == 0)
     g_message ("the name %s is lost, stopping", name);
   headway_daemon_stop (self);
 }

@@ -447,6 +447,7 @@ class StopTest(Case):
         client.call("/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName", "(su)", NAME, 2 | 4, destination="org.freedesktop.DBus")
         self.assertNotEqual(client.owner(), owner)
         self.assertEqual(daemon.wait(), 0)
+        self.assertNotIn("WARNING", daemon.errors())
 
 
 class RaceTest(Case):
@@ -568,8 +569,9 @@ class ReplaceTest(Case):
         client.create("b", ring_size=GLib.Variant("u", 5))
         self.assertEqual(client.publish_many("b", 7), 1)
         owner = client.owner()
-        new = self.run_daemon("--replace")
+        new = self.run_daemon("--replace", log="log2")
         self.assertEqual(old.wait(), 0)
+        self.assertNotIn("WARNING", old.errors())
         self.assertNotEqual(client.owner(), owner)
         self.assertEqual(client.publish("b"), 8)
         self.assertEqual(client.list_buses()["b"]["RingSize"], 5)
@@ -595,6 +597,7 @@ class ReplaceTest(Case):
         new.wait_ready()
         self.assertLess(time.monotonic() - started, 10)
         self.assertEqual(old.wait(), 0)
+        self.assertNotIn("WARNING", old.errors())
         self.assertEqual(client.publish("b"), 2)
 
     def test_old_one_that_hangs(self) -> None:
