@@ -218,6 +218,7 @@ static gboolean
 has_drained (HeadwayDaemon *self)
 {
   return headway_bus_table_is_drained (self->table) && headway_stream_hub_get_n_streams (self->hub) == 0 &&
+         (self->http == NULL || headway_http_server_is_idle (self->http)) &&
          (self->service == NULL || headway_dbus_service_get_n_publishers (self->service) == 0);
 }
 

@@ -36,6 +36,8 @@ gboolean headway_bus_is_drained (HeadwayBus *self);
 void headway_bus_count (HeadwayBus *self, guint series, gint64 amount);
 /* See HeadwayBusHooks. */
 void headway_bus_report_loss (HeadwayBus *self, guint32 uid, HeadwayPrincipal *principal, HeadwayInstant now);
+/* Why a bus that closes publishes nothing; @what: said of it where it does not only stop. (transfer full) */
+GError *headway_bus_new_closed_error (HeadwayBus *self, const char *what);
 /* A subscription that drained is gone. */
 void headway_bus_forget_subscription (HeadwayBus *self, HeadwaySubscription *subscription);
 

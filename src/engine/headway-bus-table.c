@@ -640,7 +640,7 @@ headway_bus_table_shut_down (HeadwayBusTable *self)
       if (entry->state == ENTRY_OPENING)
         on_bus_refused (entry, "headwayd is stopping");
       else
-        headway_bus_close (entry->bus);
+        headway_bus_stop (entry->bus);
     }
 }
 

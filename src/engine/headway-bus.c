@@ -46,7 +46,8 @@ struct _HeadwayBus
   GQueue pending; /* HeadwayBatch (owned), in order */
   gboolean is_running;
   gboolean is_closing;
-  gboolean must_close; /* headway_bus_close() came from inside a publish: what waits is refused */
+  gboolean must_close;  /* headway_bus_close() came from inside a publish: what waits is refused */
+  gboolean is_stopping; /* it closes with headwayd */
   gboolean is_closed;
 
   HeadwayBusStore *store; /* weak, nullable: every id may be used */
@@ -207,14 +208,6 @@ has_ids (HeadwayBus *self, HeadwayBatch *batch, HeadwayInstant now)
 }
 
 static void
-finish_first_batch (HeadwayBus *self)
-{
-  HeadwayBatch *batch = g_queue_pop_head (&self->pending);
-
-  headway_batch_finish (batch, NULL);
-}
-
-static void
 run_pending (HeadwayBus *self, guint budget, HeadwayInstant now)
 {
   HeadwayBatch *batch;
@@ -237,7 +230,7 @@ run_pending (HeadwayBus *self, guint budget, HeadwayInstant now)
         }
       if (batch->next < batch->events->len)
         return;
-      finish_first_batch (self);
+      headway_batch_finish (g_queue_pop_head (&self->pending), NULL);
       if (self->must_close)
         return;
     }
@@ -275,6 +268,14 @@ run_or_ask (HeadwayBus *self, HeadwayInstant now)
     self->hooks.work (self, self->hooks.data);
 }
 
+GError *
+headway_bus_new_closed_error (HeadwayBus *self, const char *what)
+{
+  if (self->is_stopping)
+    return g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published");
+  return g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED, "bus \"%s\"%s", self->name, what);
+}
+
 void
 headway_bus_publish (HeadwayBus *self, HeadwayBatch *batch, HeadwayInstant now)
 {
@@ -282,8 +283,7 @@ headway_bus_publish (HeadwayBus *self, HeadwayBatch *batch, HeadwayInstant now)
 
   if (self->is_closed || self->is_closing)
     {
-      g_autoptr (GError) error = g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED,
-                                              "bus \"%s\" is closed", self->name);
+      g_autoptr (GError) error = headway_bus_new_closed_error (self, " is closed");
       headway_batch_finish (batch, error);
       return;
     }
@@ -294,10 +294,11 @@ headway_bus_publish (HeadwayBus *self, HeadwayBatch *batch, HeadwayInstant now)
     run_or_ask (self, now);
 }
 
+/* @error: (transfer full). */
 static void
-bus_fail_pending (HeadwayBus *self, HeadwayError code, const char *reason)
+bus_fail_pending (HeadwayBus *self, GError *error)
 {
-  g_autoptr (GError) error = g_error_new (HEADWAY_ERROR, code, "bus \"%s\": %s", self->name, reason);
+  g_autoptr (GError) owned = error;
   HeadwayBatch *begun = NULL;
   HeadwayBatch *batch = g_queue_peek_head (&self->pending);
   GQueue failed;
@@ -347,7 +348,7 @@ headway_bus_refuse_ids (HeadwayBus *self, const char *reason)
 {
   self->is_reserving = FALSE;
   if (headway_bus_is_waiting_for_ids (self))
-    bus_fail_pending (self, HEADWAY_ERROR_UNAVAILABLE, reason);
+    bus_fail_pending (self, g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "bus \"%s\": %s", self->name, reason));
   /* `session_closed` could not be said; the bus closes all the same. */
   if (self->is_closing && g_queue_is_empty (&self->pending))
     headway_bus_close (self);
@@ -485,7 +486,7 @@ headway_bus_close (HeadwayBus *self)
   self->must_close = TRUE;
   if (self->is_running)
     return;
-  bus_fail_pending (self, HEADWAY_ERROR_CLOSED, "closed while the publish waited");
+  bus_fail_pending (self, headway_bus_new_closed_error (self, ": closed while the publish waited"));
   batch = g_queue_peek_head (&self->pending);
   if (batch != NULL)
     {
@@ -508,6 +509,13 @@ headway_bus_close (HeadwayBus *self)
     }
   if (self->hooks.closed != NULL)
     self->hooks.closed (self, self->hooks.data);
+}
+
+void
+headway_bus_stop (HeadwayBus *self)
+{
+  self->is_stopping = self->is_stopping || !self->is_closing;
+  headway_bus_close (self);
 }
 
 void

@@ -60,6 +60,9 @@ HeadwaySubscription *headway_bus_subscribe (HeadwayBus *self,
  * subscriptions drain and end. Any number of times.
  */
 void headway_bus_close (HeadwayBus *self);
+/* The same since headwayd stops: waiting publishes, and those that come later, fail with UNAVAILABLE, for the bus will be
+ * there again. */
+void headway_bus_stop (HeadwayBus *self);
 gboolean headway_bus_is_closed (HeadwayBus *self);
 
 /* Publishes `session_closed` and closes; @done as of a batch. What waits is published first. */

@@ -4,6 +4,7 @@
 #include "engine/headway-decision.h"
 
 #include "engine/headway-batch-private.h"
+#include "engine/headway-bus-private.h"
 #include "engine/headway-dispatcher-private.h"
 #include "engine/headway-error.h"
 #include "engine/headway-intrusive.h"
@@ -600,8 +601,6 @@ headway_decision_close_bus (HeadwayHandlerSet *set, HeadwayInstant now)
       g_hash_table_iter_init (&iter, set->lines);
       if (g_hash_table_iter_next (&iter, &line, NULL))
         fail (((Entry *) ((Line *) line)->entries.head->data)->decision,
-              g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED, "bus \"%s\": closed while the publish waited for handlers",
-                           headway_bus_get_name (set->bus)),
-              now);
+              headway_bus_new_closed_error (set->bus, ": closed while the publish waited for handlers"), now);
     }
 }

@@ -44,7 +44,8 @@ struct _HeadwayHttpConnection
   gboolean is_held;
   gboolean is_first;     /* no request has been answered yet */
   gboolean is_begun;     /* libsoup has seen a part of the present request */
-  gboolean is_ended;     /* by us */
+  gboolean is_ended;     /* by us: nothing more is read */
+  gboolean is_dropped;   /* and nothing more written */
   gboolean is_malformed; /* libsoup could not parse it */
   guint refusal;         /* status for a header block that libsoup does not get; 0: none */
   gboolean is_prodded;   /* the byte that begins a last request was given */
@@ -259,8 +260,20 @@ headway_http_connection_end (HeadwayHttpConnection *self)
     return;
 
   self->is_ended = TRUE;
+  self->is_dropped = TRUE;
   /* Wakes whatever libsoup waits on. */
   shutdown (self->fd, SHUT_RDWR);
+  headway_http_connection_release (self);
+}
+
+void
+headway_http_connection_finish (HeadwayHttpConnection *self)
+{
+  if (self->fd < 0)
+    return;
+
+  self->is_ended = TRUE;
+  shutdown (self->fd, SHUT_RD);
   headway_http_connection_release (self);
 }
 
@@ -502,7 +515,7 @@ headway_http_connection_close (HeadwayHttpConnection *self)
     return;
 
   g_clear_handle_id (&self->flush_id, g_source_remove);
-  if (!headway_http_outbox_flush (&self->outbox, self->fd) && (errno == EAGAIN || errno == EWOULDBLOCK) && !self->is_ended)
+  if (!headway_http_outbox_flush (&self->outbox, self->fd) && (errno == EAGAIN || errno == EWOULDBLOCK) && !self->is_dropped)
     {
       g_autoptr (GByteArray) rest = headway_http_outbox_steal (&self->outbox);
 

@@ -74,6 +74,8 @@ void headway_http_connection_release (HeadwayHttpConnection *self);
 
 /* Makes libsoup drop it: at once, but not from within this call. */
 void headway_http_connection_end (HeadwayHttpConnection *self);
+/* The same, but what is answered already goes out. */
+void headway_http_connection_finish (HeadwayHttpConnection *self);
 
 /* The request that is coming in or being answered; held weakly. */
 void headway_http_connection_set_message (HeadwayHttpConnection *self, SoupServerMessage *message);

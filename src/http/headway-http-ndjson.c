@@ -69,6 +69,12 @@ fail_too_long (Ndjson *self, guint64 line, gsize max)
   fail (self, line, error);
 }
 
+static void
+fail_stopping (Ndjson *self, guint64 line)
+{
+  fail (self, line, g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published"));
+}
+
 static HeadwayEvent *
 parse_line (Ndjson *self, const char *text, gsize length, HeadwayInstant now)
 {
@@ -332,6 +338,8 @@ ndjson_run (Ndjson *self)
       schedule_turn (self);
       return;
     }
+  if (self->failure == NULL && !self->request->is_body_complete && headway_http_server_is_shut_down (self->request->server))
+    fail_stopping (self, self->input.line + 1);
   if (self->failure != NULL)
     answer_failure (self);
   else if (self->request->is_body_complete)
@@ -358,7 +366,25 @@ ndjson_body (HeadwayHttpRequest *request)
   ndjson_run (self);
 }
 
-static const HeadwayHttpRequestClass ndjson_class = { ndjson_chunk, ndjson_body };
+/* What is here goes out as far as it may at once. */
+static void
+ndjson_stop (HeadwayHttpRequest *request)
+{
+  Ndjson *self = request->data;
+
+  g_clear_handle_id (&self->turn_id, g_source_remove);
+  ndjson_run (self);
+  if (self->rate_id == 0)
+    return;
+  g_clear_handle_id (&self->rate_id, g_source_remove);
+  g_clear_pointer (&self->batch, headway_batch_free);
+  self->is_waiting = FALSE;
+  g_clear_error (&self->failure);
+  fail_stopping (self, self->batch_line);
+  answer_failure (self);
+}
+
+static const HeadwayHttpRequestClass ndjson_class = { ndjson_chunk, ndjson_body, ndjson_stop };
 
 void
 headway_http_ndjson_handle (HeadwayHttpRequest *request)

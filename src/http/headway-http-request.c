@@ -267,6 +267,19 @@ headway_http_request_body_done (HeadwayHttpRequest *self)
   soup_server_message_pause (self->message);
 }
 
+void
+headway_http_request_stop (HeadwayHttpRequest *self)
+{
+  g_autoptr (HeadwayHttpRequest) alive = headway_http_request_ref (self);
+
+  if (!headway_http_request_is_open (self))
+    return;
+  if (self->klass != NULL && self->klass->stop != NULL)
+    self->klass->stop (self);
+  else if (!self->is_body_complete)
+    headway_http_request_answer_text (self, 503, "unavailable", "the server is stopping");
+}
+
 /* --- Answers -------------------------------------------------------------------------------- */
 
 char *

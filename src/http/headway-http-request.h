@@ -16,6 +16,7 @@ typedef struct _HeadwayHttpRequest HeadwayHttpRequest;
  * HeadwayHttpRequestClass:
  * @chunk: (nullable): a piece of the body
  * @body: (nullable): the body is complete
+ * @stop: (nullable): the server stops; without it a request whose body is not complete is refused
  *
  * What a route does with a body. Not called any more once the request is answered or its client gone.
  */
@@ -23,6 +24,7 @@ typedef struct
 {
   void (*chunk) (HeadwayHttpRequest *request, const char *bytes, gsize length);
   void (*body) (HeadwayHttpRequest *request);
+  void (*stop) (HeadwayHttpRequest *request);
 } HeadwayHttpRequestClass;
 
 /**
@@ -76,6 +78,8 @@ gboolean headway_http_request_collect (HeadwayHttpRequest *self, gsize max);
 void headway_http_request_read (HeadwayHttpRequest *self, const HeadwayHttpRequestClass *klass);
 /* The body is complete; for the server. Pauses libsoup while the answer is not there. */
 void headway_http_request_body_done (HeadwayHttpRequest *self);
+/* The server stops: the rest of a body is not waited for. */
+void headway_http_request_stop (HeadwayHttpRequest *self);
 
 /* 415 unless Content-Type is @type; its parameters do not matter. */
 gboolean headway_http_request_is_type (const HeadwayHttpRequest *self, const char *type);

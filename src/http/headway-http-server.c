@@ -232,7 +232,7 @@ request_ended (SoupServer *soup, SoupServerMessage *message, HeadwayHttpServer *
     return;
   headway_http_connection_set_phase (connection, HEADWAY_HTTP_PHASE_IDLE);
   if (self->is_shut_down)
-    headway_http_connection_end (connection);
+    headway_http_connection_finish (connection);
 }
 
 /* The header block is there, the body is not read yet. */
@@ -267,6 +267,22 @@ got_body (SoupServer *soup, SoupServerMessage *message, const char *path, GHashT
 
   if (request != NULL)
     headway_http_request_body_done (request);
+}
+
+/* Whoever is answered soon, or now, is waited for. */
+static void
+stop_connection (HeadwayHttpConnection *connection)
+{
+  HeadwayHttpPhase phase = headway_http_connection_get_phase (connection);
+  SoupServerMessage *message = headway_http_connection_get_message (connection);
+  HeadwayHttpRequest *request = message != NULL ? headway_http_request_from_message (message) : NULL;
+
+  if (phase == HEADWAY_HTTP_PHASE_IDLE || phase == HEADWAY_HTTP_PHASE_HEADERS)
+    headway_http_connection_finish (connection);
+  else if (request != NULL && headway_http_request_is_open (request))
+    headway_http_request_stop (request);
+  else if (phase == HEADWAY_HTTP_PHASE_STREAM)
+    headway_http_connection_end (connection);
 }
 
 /* --- Life ----------------------------------------------------------------------------------- */
@@ -439,22 +455,21 @@ headway_http_server_get_uris (HeadwayHttpServer *self)
 void
 headway_http_server_shut_down (HeadwayHttpServer *self)
 {
-  g_autoptr (GPtrArray) connections = NULL;
-  GHashTableIter iter;
-  gpointer connection;
+  g_autoptr (GList) connections = NULL;
 
   if (self->is_shut_down)
     return;
 
   self->is_shut_down = TRUE;
   g_ptr_array_set_size (self->listeners, 0);
-  g_hash_table_iter_init (&iter, self->connections);
-  while (g_hash_table_iter_next (&iter, &connection, NULL))
+  /* They may go while they are told. */
+  connections = g_hash_table_get_keys (self->connections);
+  g_list_foreach (connections, (GFunc) (void (*) (void)) g_object_ref, NULL);
+  for (GList *at = connections; at != NULL; at = at->next)
     {
-      HeadwayHttpPhase phase = headway_http_connection_get_phase (connection);
+      g_autoptr (HeadwayHttpConnection) connection = at->data;
 
-      if (phase == HEADWAY_HTTP_PHASE_IDLE || phase == HEADWAY_HTTP_PHASE_HEADERS || phase == HEADWAY_HTTP_PHASE_STREAM)
-        headway_http_connection_end (connection);
+      stop_connection (connection);
     }
   if (g_hash_table_size (self->connections) == 0)
     g_signal_emit (self, signals[SIGNAL_DRAINED], 0);

@@ -163,7 +163,8 @@ answer_line (HeadwayPublisherStream *self, const HeadwayPublisherFlight *flight,
       headway_bus_table_add_refusal (self->table, self->bus_name, caller->uid, caller->principal, line->error,
                                      headway_clock_now ());
       heed_refusal (self);
-      self->is_over = flight->is_last || g_error_matches (line->error, HEADWAY_ERROR, HEADWAY_ERROR_CLOSED);
+      self->is_over = flight->is_last || g_error_matches (line->error, HEADWAY_ERROR, HEADWAY_ERROR_CLOSED) ||
+                      (self->is_stopping && g_error_matches (line->error, HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE));
     }
   if (!self->is_deaf)
     headway_publisher_line_append_answer (line, self->answers);
@@ -396,7 +397,7 @@ add_last_line (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight)
 {
   flight->is_last = TRUE;
   headway_publisher_flight_add (flight, self->input.line,
-                                g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping"));
+                                g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published"));
 }
 
 /* Takes whole lines, blank ones too: at most as many as a flight has. Returns how many. */

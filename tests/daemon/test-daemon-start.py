@@ -8,6 +8,7 @@ Environment: HEADWAYD: the program.
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -409,6 +410,85 @@ class StopTest(Case):
         except Refused as refused:
             return refused.word == "Busy"
         return False
+
+    def post(self, connection: http.client.HTTPConnection, body: bytes, kind: str = "json", **headers: str) -> http.client.HTTPConnection:
+        """Sends it, and does not wait for the answer."""
+        self.addCleanup(connection.close)
+        connection.request("POST", "/session/b/events", body, {"Content-Type": f"application/{kind}", **headers})
+        return connection
+
+    def begin_post(self, daemon: Daemon, body: bytes, kind: str, *header: str) -> http.client.HTTPConnection:
+        """Sends a part of it."""
+        connection = daemon.http()
+        self.addCleanup(connection.close)
+        connection.putrequest("POST", "/session/b/events")
+        connection.putheader("Content-Type", f"application/{kind}")
+        connection.putheader(*header)
+        connection.endheaders(body or None)
+        return connection
+
+    def begin_lines(self, daemon: Daemon, lines: bytes) -> http.client.HTTPConnection:
+        chunk = b"%x\r\n%s\r\n" % (len(lines), lines) if lines else b""
+        return self.begin_post(daemon, chunk, "x-ndjson", "Transfer-Encoding", "chunked")
+
+    def answer(self, connection: http.client.HTTPConnection) -> tuple[int, Any]:
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def test_publishers_before_an_interceptor_are_answered(self) -> None:
+        """Nothing of theirs is published, and all are told to try again."""
+        config = self.config("drain-window-ms=3000\n")
+        daemon = self.run_daemon("--http-address=127.0.0.1:0", f"--config={config}")
+        client, handler = self.client(), self.client()
+        client.create("b")
+        handler.hold_events("b", "pre")
+        token = read_text(daemon.ready["tokenFile"]).strip()
+        tcp = http.client.HTTPConnection(*daemon.tcp_address(), timeout=30)
+        event = b'{"topic":"a.b","data":1}'
+        two = event + b"\n" + event + b"\n"
+        wholes = [self.post(daemon.http(), event), self.post(tcp, event, Authorization=f"Bearer {token}"),
+                  self.post(daemon.http(), b"[" + event + b"," + event + b"]")]
+        lines = [self.post(daemon.http(), two, "x-ndjson"), self.begin_lines(daemon, two)]
+        words: list[str] = []
+
+        def publish() -> None:
+            words.append(self.assert_refused("Unavailable", client.publish, "b").message)
+
+        publishing = start_thread(publish)
+        watcher = self.client()
+        wait_until(lambda: watcher.metrics()[("headway_publishes_undecided",)] == 6, "the publishes")
+        daemon.kill(signal.SIGTERM)
+        for connection in wholes:
+            status, answer = self.answer(connection)
+            self.assertEqual((status, answer["code"]), (503, "unavailable"))
+            self.assertIn("not published", answer["error"])
+        for connection in lines:
+            status, answer = self.answer(connection)
+            self.assertEqual((status, answer["code"], answer["line"], answer["published"]), (503, "unavailable", 1, 0))
+        publishing.join(30)
+        self.assertEqual(len(words), 1)
+        self.assertIn("not published", words[0])
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_open_bodies_are_answered(self) -> None:
+        """What has come is published; the answer says how far, and does not wait for the rest."""
+        daemon = self.run_daemon()
+        client = self.client()
+        client.create("b")
+        event = b'{"topic":"a.b","data":1}\n'
+        some = self.begin_lines(daemon, event * 3 + b'{"top')
+        none = self.begin_lines(daemon, b"")
+        wait_until(lambda: client.get(path_of_bus("b"), BUS, "LastEventId") == 3, "the lines")
+        half = self.begin_post(daemon, event, "json", "Content-Length", "100")
+        wait_until(lambda: client.metrics()[("headway_connections", ("transport", "http"))] == 3, "the connections")
+        daemon.kill(signal.SIGTERM)
+        status, answer = self.answer(some)
+        self.assertEqual((status, answer["code"], answer["line"], answer["published"], answer["lastId"]), (503, "unavailable", 4, 3, 3))
+        status, answer = self.answer(none)
+        self.assertEqual((status, answer["code"], answer["line"], answer["published"]), (503, "unavailable", 1, 0))
+        status, answer = self.answer(half)
+        self.assertEqual((status, answer["code"]), (503, "unavailable"))
+        self.assertEqual(daemon.wait(), 0)
 
     def test_second_signal_does_no_harm(self) -> None:
         path = self.config("drain-window-ms=500\n")

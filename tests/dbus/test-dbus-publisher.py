@@ -582,7 +582,25 @@ def a_stop_answers_what_was_read(server, name):
     good = [answer for answer in answers if 'id' in answer]
     same(good, ok(1001, len(good)))
     assert len(answers) - len(good) <= 1, answers[len(good):]
-    assert all(answer['code'] in ('unavailable', 'closed') for answer in answers[len(good):]), answers[-1]
+    assert all(answer['code'] == 'unavailable' for answer in answers[len(good):]), answers[-1]
+    same(server.stop(), 0)
+
+
+@suite.test
+def a_stop_answers_the_first_that_waits_for_an_interceptor(server, name):
+    server = Server()
+    client = server.client()
+    bus = client.bus(name)
+    handler = Handler(bus.of(server.client()), ['t.*'], phase='pre', timeout_ms=60000)
+    publisher = Publisher(bus)
+    publisher.send(event(topic='free'), *[event(topic='t.x')] * 3)
+    handler.wait(1)
+    client.test('ShutDown')
+    client.test('ShutDownTable')
+    same(publisher.answer(), {'id': 1})
+    answer = publisher.answer()
+    same((answer['code'], answer['line']), ('unavailable', 2))
+    same(publisher.answer(), None)
     same(server.stop(), 0)
 
 

@@ -532,6 +532,25 @@ test_closing_fails_what_waits (void)
   assert_dispatch (&f, "/guard");
 }
 
+/* The bus will be there again: it is worth another try. */
+static void
+test_a_stop_fails_what_waits (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard;
+
+  set_up (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  test_dispatch_pub (&f, "alice", "bar.a", "2");
+  headway_bus_table_shut_down (f.table);
+  assert_dispatch (&f, "guard.alice.1 -1:headwayd is stopping, this was not published -2:headwayd is stopping, this was not published");
+  test_dispatch_pub (&f, "alice", "foo.a", "3");
+  assert_dispatch (&f, "-3:headwayd is stopping, this was not published");
+  test_continue (guard);
+  assert_dispatch (&f, "/guard");
+}
+
 static void
 test_the_last_handler_leaves_and_order_stays (void)
 {
@@ -669,6 +688,7 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/pre/16-mib-of-a-principal-wait", test_16_mib_of_a_principal_wait);
   g_test_add_func ("/dispatcher/pre/a-user-has-a-bound-too", test_a_user_has_a_bound_too);
   g_test_add_func ("/dispatcher/pre/closing-fails-what-waits", test_closing_fails_what_waits);
+  g_test_add_func ("/dispatcher/pre/a-stop-fails-what-waits", test_a_stop_fails_what_waits);
   g_test_add_func ("/dispatcher/pre/the-last-handler-leaves-and-order-stays", test_the_last_handler_leaves_and_order_stays);
   g_test_add_func ("/dispatcher/pre/unregister-decides-what-waits-first", test_unregister_decides_what_waits_first);
   g_test_add_func ("/dispatcher/pre/a-drain-ends-with-what-it-waits-for", test_a_drain_ends_with_what_it_waits_for);

@@ -3,12 +3,13 @@
 
 import importlib.util
 import os
+import signal
 import socket
 import struct
 import sys
 import time
 
-from http_case import Server, main, read_answer, test
+from http_case import PATIENCE, Server, main, read_answer, test
 
 TOKEN = "0123456789abcdef0123456789abcdef0123456789ab"
 MIB = 1024 * 1024
@@ -144,6 +145,24 @@ def a_client_that_leaves_while_it_waits_is_forgotten():
         last = server.info("b")["lastEventId"]
         time.sleep(0.7)
         assert server.info("b")["lastEventId"] == last
+
+
+@test
+def lines_that_wait_for_the_rates_do_not_hold_up_the_stop():
+    with limited(principal_bytes_per_second=1000) as server:
+        line = b'{"topic":"t","data":"' + b"x" * 497 + b'"}\n'
+        with server.connect() as peer:
+            peer.sendall(server.head("POST", "/session/b/events", [("Content-Type", "application/x-ndjson"),
+                                                                   ("Content-Length", len(line) * 100)]) + line * 100)
+            server.wait_for(lambda: server.request("GET", "/session/b").status == 200 and server.info("b")["lastEventId"] >= 2)
+            began = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            answer = read_answer(peer)
+            assert time.monotonic() - began < 5
+        assert (answer.status, answer.code) == (503, "unavailable"), answer
+        assert answer.json["line"] == answer.json["published"] + 1 == answer.json["lastId"] + 1 < 50, answer.json
+        assert server.process.wait(timeout=PATIENCE) == 0
+        server.stop = lambda: None
 
 
 # -- Metrics -------------------------------------------------------------------------------------
