@@ -151,7 +151,15 @@ headway_dispatcher_close_bus (HeadwayDispatcher *self, HeadwayBus *bus, HeadwayI
     return;
   headway_decision_close_bus (set, now);
   for (guint i = 0; i < handlers->len; i++)
-    headway_handler_unregister (g_ptr_array_index (handlers, i), now);
+    {
+      HeadwayHandler *handler = g_ptr_array_index (handlers, i);
+
+      /* Nothing is left to be decided. */
+      if (handler->phase == HEADWAY_PHASE_PRE)
+        headway_handler_end (handler, now);
+      else
+        headway_handler_unregister (handler, now);
+    }
   headway_dispatcher_settle (self, now);
 }
 

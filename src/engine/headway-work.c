@@ -659,21 +659,34 @@ lose_post (HeadwayStep *self, HeadwayInstant now)
   work->n_queued--;
   work->n_heads -= is_head ? 1 : 0;
   leave_queue (self, now);
-  if (is_turn || work->n_queued == 0)
-    {
-      if (!is_turn)
-        work_free (work, now);
-      else
-        work_turn (work, now);
-    }
+  if (is_turn)
+    work_turn (work, now);
+  else if (work->n_queued == 0)
+    work_free (work, now);
   else
     start_if_first (work, now);
+}
+
+/* Nobody waits for what its handler says. */
+static void
+give_up_call (HeadwayStep *self, HeadwayInstant now)
+{
+  HeadwayWork *work = self->work;
+
+  headway_dispatcher_abandon (work->dispatcher, headway_dispatcher_remove_call (work->dispatcher, self));
+  self->state = HEADWAY_STEP_QUEUED;
+  spare_step (self);
+  leave_queue (self, now);
+  if (work->is_chain || --work->n_left == 0)
+    work_free (work, now);
 }
 
 void
 headway_step_lose_handler (HeadwayStep *self, HeadwayInstant now)
 {
-  if (self->state == HEADWAY_STEP_CALLED)
+  if (self->state == HEADWAY_STEP_CALLED && self->work->phase == HEADWAY_PHASE_PRE && self->work->done == NULL)
+    give_up_call (self, now);
+  else if (self->state == HEADWAY_STEP_CALLED)
     {
       headway_dispatcher_abandon (self->work->dispatcher, headway_dispatcher_remove_call (self->work->dispatcher, self));
       self->state = HEADWAY_STEP_QUEUED;

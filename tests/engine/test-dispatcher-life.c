@@ -12,6 +12,7 @@
 static const char *const foo[] = { "foo.*", NULL };
 
 #define AT(priority_) ((HeadwayHandlerOptions){ .patterns = foo, .priority = (priority_) })
+#define PRE(...)      ((HeadwayHandlerOptions){ .patterns = foo, .phase = HEADWAY_PHASE_PRE, __VA_ARGS__ })
 
 static void
 test_case_129_a_new_generation_gets_no_old_work (void)
@@ -84,6 +85,60 @@ test_unregister_drains_first (void)
   test_continue (a);
   assert_dispatch (&f, "/a");
   g_assert_cmpuint (headway_dispatcher_count_handlers (f.dispatcher, f.bus), ==, 0);
+}
+
+static void
+test_unregister_decides_what_waits_first (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard, *next;
+
+  test_dispatch_set_up (&f);
+  test_show_events (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  test_dispatch_pub (&f, "alice", "foo.a", "1");
+  test_dispatch_pub (&f, "alice", "foo.a", "2");
+  test_dispatch_pub_many (&f, "alice/bar.a/3 bob/foo.a/4 alice/foo.a/5");
+  headway_handler_unregister (guard->handler, f.now);
+  g_assert_false (headway_handler_is_registered (guard->handler));
+  next = test_handler (&f, "next", PRE (.priority = 200));
+  test_dispatch_pub (&f, "alice", "foo.a", "6");
+  test_dispatch_pub (&f, "carol", "foo.a", "7");
+  assert_dispatch (&f, "guard.alice.1 guard.bob.4 next.carol.7");
+  test_continue (guard);
+  test_answer_call (next, "deny", "no");
+  test_continue_for (guard, "bob");
+  assert_dispatch (&f, "=1 +1 guard.alice.2 -7:no");
+  test_answer_call (guard, "deny", "two");
+  assert_dispatch (&f, "-2:two guard.alice.5");
+  g_assert_cmpuint (headway_dispatcher_count_handlers (f.dispatcher, f.bus), ==, 2);
+  test_continue (guard);
+  assert_dispatch (&f, "next.alice.5");
+  test_continue (next);
+  assert_dispatch (&f, "=3 =4 =5 +many next.alice.6 /guard");
+  test_continue (next);
+  assert_dispatch (&f, "=6 +6");
+}
+
+/* What it waited for fails, or its owner leaves. */
+static void
+test_a_drain_ends_with_what_it_waits_for (void)
+{
+  g_auto (TestDispatch) f;
+  TestHandler *guard, *gone;
+
+  test_dispatch_set_up (&f);
+  test_show_events (&f);
+  guard = test_handler (&f, "guard", PRE (0));
+  gone = test_handler (&f, "gone", PRE (0));
+  test_dispatch_pub_many (&f, "alice/foo.a/1 alice/foo.a/2");
+  headway_handler_unregister (guard->handler, f.now);
+  headway_handler_unregister (gone->handler, f.now);
+  headway_handler_drop (gone->handler, f.now);
+  assert_dispatch (&f, "gone.alice.1 guard.alice.1 ~gone.alice.1 /gone");
+  test_answer_call (guard, "deny", "no");
+  assert_dispatch (&f, "-many:event 0: no /guard");
+  g_assert_false (headway_dispatcher_has_pre (f.dispatcher, f.bus));
 }
 
 static void
@@ -357,6 +412,8 @@ main (int argc, char **argv)
   g_test_add_func ("/dispatcher/life/case-129-a-new-generation-gets-no-old-work", test_case_129_a_new_generation_gets_no_old_work);
   g_test_add_func ("/dispatcher/life/what-waits-for-who-leaves-is-logged-as-lost", test_what_waits_for_who_leaves_is_logged_as_lost);
   g_test_add_func ("/dispatcher/life/unregister-drains-first", test_unregister_drains_first);
+  g_test_add_func ("/dispatcher/life/unregister-decides-what-waits-first", test_unregister_decides_what_waits_first);
+  g_test_add_func ("/dispatcher/life/a-drain-ends-with-what-it-waits-for", test_a_drain_ends_with_what_it_waits_for);
   g_test_add_func ("/dispatcher/life/unregister-with-nothing-left-ends-at-once", test_unregister_with_nothing_left_ends_at_once);
   g_test_add_func ("/dispatcher/life/drop-while-it-drains", test_drop_while_it_drains);
   g_test_add_func ("/dispatcher/life/who-leaves-a-chain-is-an-error-of-it", test_who_leaves_a_chain_is_an_error_of_it);
