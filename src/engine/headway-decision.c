@@ -52,12 +52,11 @@ struct _HeadwayDecision
   State state;
   GPtrArray *entries; /* owned, of owned Entry */
   guint64 number;     /* of the set, from 1 */
-  GPtrArray *late;    /* owned, of owned HeadwayHandler: have missed a deadline */
+  GPtrArray *late;    /* owned, NULL for one event; of owned HeadwayHandler: have missed a deadline */
   guint n_undecided;  /* entries */
   guint n_behind;     /* entries that are not the first of their line */
   GList link;         /* in `published` or `settled` */
   GList set_link;     /* in HeadwayHandlerSet.undecided */
-  gboolean is_listed; /* there */
   GError *error;      /* owned, nullable */
 };
 
@@ -213,10 +212,10 @@ decision_new (HeadwayHandlerSet *set, guint32 uid, HeadwayBatch *batch, gboolean
   self->skip = is_apart ? batch->origin : NULL;
   self->number = ++set->last_decision;
   self->link.data = self->set_link.data = self;
-  self->is_listed = TRUE;
   headway_queue_push (&set->undecided, &self->set_link);
   self->entries = g_ptr_array_new_with_free_func (entry_free);
-  self->late = g_ptr_array_new_with_free_func (g_object_unref);
+  if (batch->events->len > 1)
+    self->late = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; i < batch->events->len; i++)
     {
       HeadwayEvent *event = g_ptr_array_index (batch->events, i);
@@ -237,20 +236,17 @@ static void
 decision_free (HeadwayDecision *self)
 {
   g_ptr_array_unref (self->entries);
-  g_ptr_array_unref (self->late);
+  g_clear_pointer (&self->late, g_ptr_array_unref);
   g_clear_error (&self->error);
   g_free (self);
 }
 
-/* No handler is looked up for it any more: those that drain may have waited for that. */
+/* All of it is decided, or it has failed: no handler is looked up for it any more, and those that drain may have waited for that. */
 static void
 leave_undecided (HeadwayDecision *self)
 {
   HeadwayHandlerSet *set = self->set;
 
-  if (!self->is_listed)
-    return;
-  self->is_listed = FALSE;
   headway_queue_unlink (&set->undecided, &self->set_link);
   for (guint i = 0; set->n_draining > 0 && i < set->all->len; i++)
     headway_dispatcher_end_if_drained (set->dispatcher, g_ptr_array_index (set->all, i));
@@ -327,7 +323,8 @@ fail (HeadwayDecision *self, GError *error, HeadwayInstant now)
   self->state = FAILED;
   self->error = error;
   leave_lines (self, now);
-  leave_undecided (self);
+  if (self->n_undecided > 0)
+    leave_undecided (self);
   headway_queue_push (&dispatcher->settled, &self->link);
 }
 
@@ -392,7 +389,7 @@ on_decided (HeadwayEvent *event, const char *reason, HeadwayInstant now, gpointe
 static void
 leave_out_late (const HeadwayDecision *self, GPtrArray *matches)
 {
-  for (guint i = 0; i < self->late->len; i++)
+  for (guint i = 0; self->late != NULL && i < self->late->len; i++)
     {
       HeadwayHandler *handler = g_ptr_array_index (self->late, i);
 

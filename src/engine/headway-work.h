@@ -91,7 +91,7 @@ struct _HeadwayWork
 void headway_work_post (HeadwayDispatcher *dispatcher, HeadwayHandler *const *handlers, guint n, HeadwayEvent *event, HeadwayInstant now);
 
 /* Has @event decided by the @n handlers at @handlers, likewise in order. @done is called later, never from here. Handlers that
- * miss their deadline are added to @late, with a reference. Returns: (transfer none): lasts until @done. */
+ * miss their deadline are added to @late (nullable), with a reference. Returns: (transfer none): lasts until @done. */
 HeadwayWork *headway_work_pre (HeadwayDispatcher *dispatcher,
                                HeadwayHandler *const *handlers,
                                guint n,
