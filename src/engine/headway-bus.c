@@ -272,7 +272,7 @@ GError *
 headway_bus_new_closed_error (HeadwayBus *self, const char *what)
 {
   if (self->is_stopping)
-    return g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published");
+    return headway_error_new_stopping ();
   return g_error_new (HEADWAY_ERROR, HEADWAY_ERROR_CLOSED, "bus \"%s\"%s", self->name, what);
 }
 

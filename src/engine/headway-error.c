@@ -99,6 +99,12 @@ headway_error_get_details (const GError *error)
   return get_private (error);
 }
 
+GError *
+headway_error_new_stopping (void)
+{
+  return g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published");
+}
+
 void
 headway_set_error_with_limit (GError **error,
                               HeadwayError code,

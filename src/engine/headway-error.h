@@ -57,6 +57,9 @@ typedef struct
  * is not of HEADWAY_ERROR. */
 HeadwayErrorDetails *headway_error_get_details (const GError *error);
 
+/* What a publish fails with because headwayd stops: UNAVAILABLE, for the bus will be there again. (transfer full) */
+GError *headway_error_new_stopping (void);
+
 /* Sets @error with @limit among its details. */
 void headway_set_error_with_limit (GError **error,
                                    HeadwayError code,

@@ -72,7 +72,7 @@ fail_too_long (Ndjson *self, guint64 line, gsize max)
 static void
 fail_stopping (Ndjson *self, guint64 line)
 {
-  fail (self, line, g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published"));
+  fail (self, line, headway_error_new_stopping ());
 }
 
 static HeadwayEvent *

@@ -396,8 +396,7 @@ static void
 add_last_line (HeadwayPublisherStream *self, HeadwayPublisherFlight *flight)
 {
   flight->is_last = TRUE;
-  headway_publisher_flight_add (flight, self->input.line,
-                                g_error_new_literal (HEADWAY_ERROR, HEADWAY_ERROR_UNAVAILABLE, "headwayd is stopping, this was not published"));
+  headway_publisher_flight_add (flight, self->input.line, headway_error_new_stopping ());
 }
 
 /* Takes whole lines, blank ones too: at most as many as a flight has. Returns how many. */
